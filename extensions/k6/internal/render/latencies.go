@@ -43,7 +43,7 @@ func deliveries(r *runfile.Run, separator string) string {
 
 // foreignText says what foreign messages are, and shows the first where it is known.
 func foreignText(r *runfile.Run) string {
-	text := "messages without an id that this run sent, of another sender or an earlier run"
+	text := "messages without an id that this run sent, like answers to subscriptions, or of another sender"
 	if r.Scene != nil && r.Scene.Sample != "" {
 		text += "; the first: " + r.Scene.Sample
 	}
