@@ -60,7 +60,11 @@ test('the sentence lists decided figures with ratios, then undecided ones with r
 // Regression: of a pipeline of one's own without stamps the sentence named no stage, and did not say why.
 test('a slower pipeline without stages says that the stage is not known, and what shows it', () => {
   const slower = comparison({ 'arrival.p99': difference('worse', 3) });
-  const without = slower.subjects.map((one) => ({ ...one, stages: { schedule: 1, request: null }, spans: {} }));
+  const without = slower.subjects.map((one) => ({
+    ...one,
+    stages: { schedule: 1, request: null },
+    spans: {},
+  }));
   const says = /in which stage is not known: .*SPANS/;
   assert.match(sentence({ ...slower, subjects: without }), says);
   assert.doesNotMatch(sentence(slower), says, 'the runs have stages');
