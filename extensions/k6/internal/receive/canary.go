@@ -21,7 +21,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
-// Canary sends one message a second through the pipeline, over its own connections and to its own topic. If
+// Canary sends one message a second through the pipeline, over its own connections and to its CanaryTarget. If
 // load and canary are slow, the pipeline is slow. If only the load is slow, the cause is the load's connections
 // or the instrument behind them. Its messages are not part of the account.
 type Canary struct {
@@ -44,6 +44,15 @@ type Canary struct {
 	sent    int
 	seconds []float64 // latency of the message due in each second, ms; negative: not arrived
 	latency ledger.Series
+}
+
+// CanaryTarget is the target of a canary: its own, or the first where targets have names, as a pipeline may refuse
+// others.
+func CanaryTarget(parts *run.Parts) string {
+	if flows := parts.Profile.Flows; len(flows) > 0 && flows[0].Names != nil {
+		return flows[0].TargetOf(0)
+	}
+	return "canary/" + parts.Name
 }
 
 // Path is where the messages of a canary arrive.

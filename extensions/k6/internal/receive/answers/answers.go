@@ -40,7 +40,7 @@ func (Options) Open(_ context.Context, _ *run.Parts, sink *receive.Sink, _ recei
 
 // Canary implements receive.Source: it serves a greeting alone, whose answer is all that comes.
 func (Options) Canary(_ context.Context, parts *run.Parts, _ receive.Means) (*receive.Path, error) {
-	return &receive.Path{Target: "canary/" + parts.Name, Answered: true, Line: silence{ended: make(chan struct{})}}, nil
+	return &receive.Path{Target: receive.CanaryTarget(parts), Answered: true, Line: silence{ended: make(chan struct{})}}, nil
 }
 
 // silence is a receive.Line on which nothing comes. It is closed once.

@@ -105,10 +105,10 @@ func (l *line) Close() {
 	}
 }
 
-// Canary connects the canary, and subscribes to its own topic. With a filter of the user's its messages have the target
+// Canary connects the canary, and subscribes to the topic of its target. With a filter of the user's its messages have the target
 // of the first flow, since that arrives there.
 func (o *Options) Canary(ctx context.Context, parts *run.Parts, m receive.Means) (*receive.Path, error) {
-	target := "canary/" + parts.Name
+	target := receive.CanaryTarget(parts)
 	topic := o.Prefix + target
 	if o.Filter != "" {
 		target, topic = parts.Profile.Flows[0].TargetOf(0), o.Filter

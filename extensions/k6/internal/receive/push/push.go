@@ -103,9 +103,9 @@ func held(ascending []int, target int) bool {
 	return found
 }
 
-// CanaryClient is the client of a canary, which has a target of its own.
+// CanaryClient is the client of a canary (see receive.CanaryTarget).
 func (c *Clients) CanaryClient(parts *run.Parts) (client Client, target string) {
-	target = "canary/" + parts.Name
+	target = receive.CanaryTarget(parts)
 	if !c.targeted() {
 		return Client{URL: c.URL, First: c.First}, parts.Profile.Flows[0].TargetOf(0)
 	}

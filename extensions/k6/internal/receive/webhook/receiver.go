@@ -146,7 +146,7 @@ func (*Options) Canary(_ context.Context, parts *run.Parts, m receive.Means) (*r
 	if !ok {
 		return nil, errors.New("the webhook does not listen yet")
 	}
-	return &receive.Path{Target: "canary/" + parts.Name, At: words.Mask(l.at), Line: l.feed}, nil
+	return &receive.Path{Target: receive.CanaryTarget(parts), At: words.Mask(l.at), Line: l.feed}, nil
 }
 
 // failures takes net/http's log, whose lines are about what callers do wrong.
