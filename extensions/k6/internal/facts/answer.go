@@ -10,8 +10,15 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
-// withFailures adds what did not arrive and what failed to an answer: before it if that failed the run.
-func withFailures(r *runfile.Run, answer string) string {
+// withFailures adds what did not arrive and what failed to an answer: before it if that failed the run. slow says which
+// stage took the time; empty: the run was not too slow.
+//
+// Where a run failed by both, the verdict's line has their figures, and the sentence begins with the cause.
+func withFailures(r *runfile.Run, answer, slow string) string {
+	if muchFailed(r, slow) {
+		return joined(" ", slow, strings.TrimSpace(failing(r)), answer, othersLatency(r))
+	}
+	answer = joined(" ", answer, slow)
 	failures := strings.TrimSpace(missing(r) + failing(r))
 	switch {
 	case failures == "":
@@ -20,6 +27,25 @@ func withFailures(r *runfile.Run, answer string) string {
 		return failures + " " + answer
 	}
 	return answer + " " + failures
+}
+
+// muchFailed reports whether a run failed both by its latency, with a cause that is known, and by messages or requests.
+func muchFailed(r *runfile.Run, slow string) bool {
+	return r.Verdict.Result == runfile.Fail && slow != "" && missing(r)+failing(r) != ""
+}
+
+// othersLatency says which messages the latencies of a run lack, beside a line that counts each end; empty: none.
+func othersLatency(r *runfile.Run) string {
+	ends := runfile.Missed(r.Account)
+	all := words.Plural(r.Account.Scheduled, "message")
+	switch len(ends) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("Latencies lack the %s %s of %s.", words.Count(ends[0].N), ends[0].Name, all)
+	}
+	return fmt.Sprintf("Latencies lack the %s of %s that did not arrive.",
+		words.Count(r.Account.Scheduled-r.Account.Arrived), all)
 }
 
 // sentence is the answer of a run without one from its script, by the model of its load.
@@ -55,6 +81,10 @@ func sentence(r *runfile.Run, best held, known bool) string {
 		}
 		return fmt.Sprintf("Held %s, the most that was offered%s%s.", words.PerSecond(best.perS), long, atRate(r, best))
 	case tooSlow(r):
+		if muchFailed(r, slowBy(r)) {
+			return fmt.Sprintf("Below the limit %s were held for %d s; %s were offered.", words.PerSecond(best.perS),
+				heldSeconds, offeredMost(busiest))
+		}
 		return fmt.Sprintf("Arrival %s is above the limit of %s ms. Below it %s were held for %d s; %s were offered.",
 			worst(arrival), words.Figure(r.Answer.P99LimitMS), words.PerSecond(best.perS), heldSeconds, offeredMost(busiest))
 	}
@@ -85,6 +115,8 @@ func noneHeld(r *runfile.Run, busiest *runfile.Step) string {
 	case !slow && missing(r) != "":
 		return fmt.Sprintf("No rate up to %s was sustained for %d s: some messages did not arrive.", offered,
 			heldSeconds)
+	case muchFailed(r, slowBy(r)):
+		return fmt.Sprintf("No rate up to %s kept the limit for %d s.", offered, heldSeconds)
 	case oneRate(r):
 		return fmt.Sprintf("At %s, the only rate offered, arrival %s (limit %s ms).", offered,
 			strings.Replace(worst(r.Latency.Arrival), " ", " was ", 1), limit)

@@ -291,3 +291,33 @@ func TestTheCauseSaysWhatAnExecutorsPhasesNeed(t *testing.T) {
 	assert.Contains(t, Cause(r), "let its phases last as long as load (ramping-vus) begins iterations, and add a last one "+
 		"with measured: false")
 }
+
+// Regression: the sentence of a run in which much failed listed again, in six lines, what the verdict's line above it
+// says.
+func TestTheSentenceOfARunInWhichMuchFailsSaysTheCauseAndRepeatsNoFigureOfTheLineAboveIt(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "failing")
+	r.Account.Lost, r.Account.Rejected, r.Account.Unknown = 0, 22, 170
+	r.Account.Requests.Failed = 133
+	r.Errors = []runfile.ErrorClass{
+		{Stage: runfile.RequestStage, Class: "timeout", Count: 120},
+		{Stage: runfile.RequestStage, Class: "no connection", Count: 13},
+	}
+	broken := func(name, unit string, value float64) runfile.Rule {
+		return runfile.Rule{Name: name, Value: &value, Op: "==", Limit: new(0.0), Unit: unit, OK: new(false),
+			Result: runfile.Fail}
+	}
+	r.Verdict.Rules = append(r.Verdict.Rules, broken(runfile.FailedRequests, "", 133),
+		broken("rejected", "messages", 22), broken("unknown", "messages", 170))
+	r.Verdict.Reasons = []string{Failures(r), "rejected: 22 of 89,300 messages", "unknown: 170 of 89,300 messages"}
+	Conclude(r, "")
+	for _, figure := range []string{"133 requests", "arrival p99 4,020 ms", "22 messages were rejected",
+		"170 messages were unknown"} {
+		assert.Contains(t, r.Verdict.Meaning, figure)
+	}
+	assert.Regexp(t, `^Queue took 99\.91 % of the time: more came than the relay carried\.`, r.Answer.Sentence)
+	assert.Contains(t, r.Answer.Sentence, "120 × timeout, 13 × no connection")
+	assert.Contains(t, r.Answer.Sentence, "192 of 89,300 messages")
+	assert.NotRegexp(t, `4,020|\b22\b|\b170\b`, r.Answer.Sentence)
+	assert.Empty(t, r.Facts.Reasons, "the line above or the sentence has them")
+}

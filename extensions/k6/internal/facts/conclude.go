@@ -45,7 +45,7 @@ func Conclude(r *runfile.Run, own string) {
 			r.Answer.HeldPerS = &best.perS
 		}
 		r.Answer.Sentence = runfile.WithSearch(r, r.Probes,
-			withFailures(r, joined(" ", cmp.Or(own, asked(r), sentence(r, best, known)), slowBy(r))))
+			withFailures(r, cmp.Or(own, asked(r), sentence(r, best, known)), slowBy(r)))
 	}
 	screen(r, best)
 }

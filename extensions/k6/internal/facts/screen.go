@@ -110,6 +110,9 @@ func repeats(text, reason string) bool {
 		if strings.HasPrefix(name, "misdeliver") && strings.Contains(text, n+" messages came to another recipient") {
 			return true
 		}
+		if strings.Contains(text, n+" messages were "+name) || n == "1" && strings.Contains(text, "1 message was "+name) {
+			return true // the verdict's line has it
+		}
 		said = n + " " + name
 	}
 	if figure, limit, found := strings.Cut(said, ", limit "); found {
