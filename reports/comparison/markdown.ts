@@ -3,7 +3,7 @@ import { visible } from '../format.ts';
 import type { Comparison, Subject } from './comparison.ts';
 import { verdictText } from './doubts.ts';
 import { turns } from './knees.ts';
-import { gateOf, outcomes, rowsOf } from './outcome.ts';
+import { gateOf, outcomes, rowsOf, withoutTable } from './outcome.ts';
 import { waterfalls } from './waterfall.ts';
 import {
   accountsOf,
@@ -49,6 +49,11 @@ export function comparisonMarkdown(comparison: Comparison): string {
   }
   for (const [i, { letter, obstacle }] of subjects.entries()) {
     if (i === 0 || obstacle !== null) continue;
+    const refused = withoutTable(comparison, i);
+    if (refused !== null) {
+      lines.push(`${plain(refused)}.`, '');
+      continue;
+    }
     table(
       ['', 'A', letter, 'change', 'ratio', '99 % interval', 'finding', ''],
       ['---', '---:', '---:', '---:', '---:', '---:', '---', '---'],

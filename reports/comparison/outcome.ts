@@ -43,6 +43,22 @@ export function rowsOf(rows: readonly Row[], index: number): Row[] {
   return rows.filter(({ values }) => values[0] !== null || values[index] !== null);
 }
 
+/**
+ * Why the differences of a subject are a line and no table; null: they are one. Of two undecided runs without an interval each row
+ * would say the same.
+ */
+export function withoutTable({ subjects, rows }: Comparison, index: number): string | null {
+  const pair = [subjects[0], subjects[index]] as Subject[];
+  const open = pair.every(({ runs }) => runs.filter(({ counted }) => counted).every((run) => run.undecided));
+  const differences = rowsOf(rows, index).flatMap((row) => row.differences[index] ?? []);
+  const decided = differences.some(({ interval, word }) => interval !== null || word !== 'undecided');
+  if (!open || decided) return null;
+  const why = [...new Set(differences.map(reason))].join('; ');
+  const because = why === '' ? '' : ` (${why})`;
+  const of = `${pair[1]?.letter} against ${pair[0]?.letter}`;
+  return `${of}: both are undecided, and no figure has an interval${because}, so no difference is shown`;
+}
+
 /** The verdict of a gate: the worst result of its conditions; null: it has none. */
 export function gateOf({ conditions = [] }: Comparison): Outcome | null {
   if (conditions.length === 0) return null;

@@ -4,7 +4,7 @@ import { printable } from '../../pipeline/shared/printable.ts';
 import type { Addition, Comparison, Subject } from './comparison.ts';
 import { verdictText } from './doubts.ts';
 import { turns } from './knees.ts';
-import { outcomes, rowsOf } from './outcome.ts';
+import { outcomes, rowsOf, withoutTable } from './outcome.ts';
 import { waterfalls } from './waterfall.ts';
 import { accountsOf, changeOf, detail, finding, label, origins, range, ratioOf, value } from './words.ts';
 
@@ -21,6 +21,11 @@ export function comparisonText(comparison: Comparison): string {
   const width = Math.max(...rows.map(({ name }) => label(name, subjects).length), 8);
   for (const [i, subject] of subjects.entries()) {
     if (i === 0 || subject.obstacle !== null) continue; // the outcome says why
+    const refused = withoutTable(comparison, i);
+    if (refused !== null) {
+      lines.push(refused, '');
+      continue;
+    }
     const { letter } = subject;
     lines.push(`${''.padEnd(width)}  ${cell('A')}${cell(letter)}${cell('change')}  ${letter} against A`);
     for (const row of rowsOf(rows, i)) {

@@ -236,3 +236,27 @@ test('accounts are shown per run only if they differ', () => {
   const lost = { ...b, account: { ...b.account, arrived: b.account.arrived - 1, lost: 1 } };
   assert.equal(accountsOf([a, lost]).length, 2);
 });
+
+// Regression: fifteen rows said "no interval: the run is too short", one by one.
+test('the differences of two undecided runs without an interval are refused in one line', () => {
+  const short = difference('undecided', 1.1, 0.1, 'the run is too short');
+  const rows = { 'arrival.p50': short, 'arrival.p99': short };
+  const undecided = (which: readonly number[]) =>
+    MODEL.subjects.map((subject, i) => ({
+      ...subject,
+      runs: subject.runs.map((run) => (which.includes(i) ? { ...run, undecided: true as const } : run)),
+    }));
+  const both = comparison(rows, { subjects: undecided([0, 1]) });
+  for (const text of [comparisonText(both), comparisonMarkdown(both)]) {
+    assert.match(text, /^B against A: both are undecided, .*\(the run is too short\)/m);
+    assert.doesNotMatch(text, /^(\| )?arrival p99/m);
+  }
+  const decided = { ...rows, 'arrival.p99': difference('worse', 2) };
+  for (const shown of [
+    comparison(rows, { subjects: undecided([1]) }),
+    comparison(decided, { subjects: undecided([0, 1]) }),
+  ]) {
+    for (const text of [comparisonText(shown), comparisonMarkdown(shown)])
+      assert.match(text, /^(\| )?arrival p99/m);
+  }
+});

@@ -1,6 +1,6 @@
 import { type Column, Table } from '../../../page/table.tsx';
 import { type Comparison, type Difference, MARGIN, type Row, type Subject } from '../../comparison.ts';
-import { rowsOf } from '../../outcome.ts';
+import { rowsOf, withoutTable } from '../../outcome.ts';
 import {
   changeOf,
   detail,
@@ -21,17 +21,18 @@ export function DifferencesSection({ comparison }: PartProps) {
   const { subjects, rows } = comparison;
   const axis = axisOf(rows.flatMap(({ differences }) => differences.flatMap((one) => one ?? [])));
   const [, ...others] = subjects;
-  const compared = others.some(({ obstacle }) => obstacle === null);
+  const refused = others.map(({ letter, obstacle }, k) =>
+    obstacle === null ? withoutTable(comparison, k + 1) : `${letter}: ${obstacle}`,
+  );
+  const compared = refused.includes(null);
   return (
     <section class="differences">
       <h2>Differences</h2>
       {others.map((subject, k) =>
-        subject.obstacle === null ? (
+        refused[k] === null ? (
           <Against key={subject.letter} comparison={comparison} index={k + 1} axis={axis} />
         ) : (
-          <p key={subject.letter}>
-            {subject.letter}: {subject.obstacle}.
-          </p>
+          <p key={subject.letter}>{refused[k]}.</p>
         ),
       )}
       {compared && <Notes rows={rows} />}
