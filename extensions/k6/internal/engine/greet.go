@@ -67,6 +67,9 @@ func (o *Options) greets() bool {
 func (e *Engine) goRound(ctx context.Context, canary *receive.Canary) error {
 	altered, err := canary.Greet(ctx)
 	e.greeted = err == nil
+	if err != nil && e.step == nil && ctx.Err() == nil { // the run has no report, so its last line says what has one
+		return fmt.Errorf("%w; k6 x arrival try, with the same settings, shows this message step by step", e.explained(err))
+	}
 	if err != nil {
 		return e.explained(err)
 	}
