@@ -43,3 +43,12 @@ test('runs that are not comparable are refused in a line, and have no empty char
   assert.match(text(shown, '.outcome'), /not comparable: run is invalid, repeat it$/);
   assert.equal(shown.querySelectorAll('.chart, .differences table').length, 0);
 });
+
+test('the differences of two undecided runs without an interval are a line', () => {
+  const section = comparisonPage(compare([golden('gap'), golden('gap')].map(recording))).querySelector(
+    '.differences',
+  );
+  assert.ok(section);
+  assert.match(text(section, 'p'), /^B against A: both are undecided/);
+  assert.equal(section.querySelector('table'), null);
+});
