@@ -9,11 +9,15 @@ import type { Page } from 'playwright-core';
 import { findChromium } from '../chromium.ts';
 import { count } from '../format.ts';
 import { Visitor } from '../history/test/visitor.ts';
+import { writeReferee } from '../referee/page.ts';
+import type { Referee } from '../referee/result.ts';
+import { madeResult } from '../referee/test/made.ts';
 import { Reader } from './browser.ts';
 import { golden } from './goldens.ts';
 import { charts } from './looking.ts';
 import { wordy } from './odd.ts';
 import { SPANS, withSpans } from './spans.ts';
+import { template } from './template.ts';
 
 /** The margin of a sheet in the page's styles, in points: 12 mm, less 1 for rounding. */
 const MARGIN = 33;
@@ -53,15 +57,7 @@ describe('the page of a run on paper', () => {
         const heights = sheets[0]?.words.map(({ top, bottom }) => bottom - top) ?? [];
         assert.ok(Math.max(...heights) > 12, `${Math.max(...heights)}`);
         assert.ok(sheets.length >= 2 && sheets.length <= MOST_SHEETS, `${sheets.length} sheets`);
-        for (const [i, { width, height, words }] of sheets.entries()) {
-          const { number, rest } = numbered(words);
-          assert.equal(number, `${i + 1}/${sheets.length}`);
-          for (const { text, left, top, right, bottom } of rest) {
-            const inside =
-              left >= MARGIN && top >= MARGIN && right <= width - MARGIN && bottom <= height - MARGIN;
-            assert.ok(inside, `${text} at ${left}, ${top}`);
-          }
-        }
+        numberedAndWhole(sheets);
         assert.match(sheets.at(-1)?.text ?? '', /Glossary/, 'the last sheet has more than a few lines');
         const first = sheets[0]?.text ?? '';
         for (const said of [
@@ -129,6 +125,47 @@ test('each sheet of the list of runs has the names of its columns, and nothing t
   });
 });
 
+test('the referee’s table of eight truths is whole on paper, and its sheets are numbered', async (t) => {
+  const place = await mkdtemp(join(tmpdir(), 'arrival-print-'));
+  t.after(() => rm(place, { recursive: true }));
+  const [own] = await Promise.all([Reader.start(), template('referee')]);
+  t.after(() => own.close());
+  const result = ofEight(madeResult());
+  await own.read(await readFile(await writeReferee(place, result), 'utf8'), async (page) => {
+    const sheets = await printed(page);
+    numberedAndWhole(sheets);
+    const whole = sheets.map(({ text }) => text).join(' ');
+    for (const { name } of result.truths) assert.ok(whole.includes(name), name);
+  });
+});
+
+/** A result with as many truths as the campaign has, each as the made freeze. */
+function ofEight(result: Referee): Referee {
+  const names = ['slow', 'saturate', 'limit', 'reset', 'lost', 'bursts'];
+  const more = <T>(all: T[], is: (one: T) => boolean, named: (one: T, name: string) => T) => [
+    ...all,
+    ...names.flatMap((name) => all.filter(is).map((one) => named(one, name))),
+  ];
+  return {
+    ...result,
+    truths: more(
+      result.truths,
+      ({ name }) => name === 'freeze',
+      (one, name) => ({ ...one, name }),
+    ),
+    runs: more(
+      result.runs,
+      ({ truth }) => truth === 'freeze',
+      (one, truth) => ({ ...one, truth }),
+    ),
+    cells: more(
+      result.cells,
+      ({ truth }) => truth === 'freeze',
+      (one, truth) => ({ ...one, truth }),
+    ),
+  };
+}
+
 interface Word {
   text: string;
   left: number;
@@ -185,6 +222,18 @@ async function sheetsOf(pdf: Uint8Array): Promise<Sheet[]> {
       );
       return { width, height, words, text: read?.[i] ?? '' };
     });
+}
+
+/** Asserts that each sheet bears its number, and that no word is in its margins or beyond. */
+function numberedAndWhole(sheets: readonly Sheet[]): void {
+  for (const [i, { width, height, words }] of sheets.entries()) {
+    const { number, rest } = numbered(words);
+    assert.equal(number, `${i + 1}/${sheets.length}`);
+    for (const { text, left, top, right, bottom } of rest) {
+      const inside = left >= MARGIN && top >= MARGIN && right <= width - MARGIN && bottom <= height - MARGIN;
+      assert.ok(inside, `${text} at ${left}, ${top}`);
+    }
+  }
 }
 
 /** The words of a sheet without its page number, the last three. */
