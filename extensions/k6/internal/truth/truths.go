@@ -68,7 +68,8 @@ const (
 )
 
 // All are the truths. Where a share of the requests is treated differently, it lies on none of the percentiles that are
-// compared: a p99 where 1 % are slow is one or the other by a single request.
+// compared: a p99 where 1 % are slow is one or the other by a single request. Lost ones are no part of a truth; of a tool
+// that counts them, p99.9 is on that edge.
 var All = []Truth{
 	{
 		Name: "constant", Title: "2 ms", About: "Each request is answered after 2 ms.",
@@ -108,7 +109,8 @@ var All = []Truth{
 	{
 		Name: "limit", Title: "Half of the connections",
 		About: "Each request is answered after 2 ms, on half as many connections as the load has. Each further one is " +
-			"reset when it is opened. The truth is that of a load which keeps to the limit.",
+			"reset when it is opened. The truth is that of a load which keeps to the limit, as a tool does that opens " +
+			"connections only when it needs them.",
 		script: constant, limited: true,
 	},
 	{
@@ -119,7 +121,8 @@ var All = []Truth{
 	},
 	{
 		Name: "lost", Title: "1 of 1,000 lost",
-		About:  "One of each 1,000 requests is never answered, the others after 2 ms. The truth is that of the answers.",
+		About: "One of each 1,000 requests is never answered, the others after 2 ms. The truth is that of the answers. A " +
+			"tool that counts the time until it gave one up has that in its p99.9 and its maximum.",
 		script: func(Load) script { return except(1000, outcome{quick, lost}) },
 	},
 }
