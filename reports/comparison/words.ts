@@ -53,7 +53,13 @@ export function changeOf(difference: Difference | null, kind: Row['kind']): stri
 export function range(difference: Difference | null, kind: Row['kind']): string {
   if (difference?.interval == null) return '';
   const { low, high } = difference.interval;
-  return `${times(1 + low, kind)} … ${times(1 + high, kind)}`;
+  return `${endOf(1 + low, kind)} … ${endOf(1 + high, kind)}`;
+}
+
+/** An end of an interval. Beyond a million times its digits say nothing: few noisy repeats have ×155,786,394,161,940. */
+function endOf(ratio: number, kind: Row['kind']): string {
+  if (ratio > 1e6) return '> ×1,000,000';
+  return ratio < 1e-6 ? '< ×0.000001' : times(ratio, kind);
 }
 
 /** The result of a condition in a word. */

@@ -10,7 +10,7 @@ const MEMBERS = ['schema', 'run', 'verdict', 'answer', 'facts', 'account', 'late
 /**
  * @param directory the directory of a run
  * @param bytes the length of its run.json
- * @throws an error of one line if there is no summary, and run.json is none of a run
+ * @throws an error of one line if there is no summary, and run.json is not that of a run
  */
 export async function readSummary(directory: string, bytes: number): Promise<Summary> {
   const kept = await readJson(directory, 'summary.json', limits.summary_bytes).catch(() => undefined);

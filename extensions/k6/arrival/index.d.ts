@@ -236,8 +236,8 @@ export interface RunOptions {
     more?: string[];
   };
   /**
-   * One message a second beside the load, over separate connections and a separate topic (`canary/<run>`), to distinguish a slow pipeline
-   * from a saturated instrument. The account does not include it. Default true.
+   * One message a second beside the load, over separate connections and a separate topic (`canary/<run>`; where targets have names,
+   * that of the first), to distinguish a slow pipeline from a saturated instrument. The account does not include it. Default true.
    */
   canary?: boolean;
 

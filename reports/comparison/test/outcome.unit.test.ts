@@ -7,7 +7,7 @@ import { comparisonMarkdown } from '../markdown.ts';
 import { gateOf, outcomes, rowsOf } from '../outcome.ts';
 import { axisOf, placeOf } from '../page/axis.ts';
 import { comparisonText } from '../text.ts';
-import { accountsOf, detail, finding, times } from '../words.ts';
+import { accountsOf, detail, finding, range, times } from '../words.ts';
 
 /** Two identical runs; each test sets the figures. */
 const MODEL = compare([1, 2].map(() => ({ run: golden('passing'), histograms: new Map() })));
@@ -213,6 +213,12 @@ test('ratios are rounded to a few digits, ratios of shares to four decimals', ()
   const texts = [20.4, 9.96, 1.2, 1, 0.5, 0.0512, 12_345].map((ratio) => times(ratio));
   assert.deepEqual(texts, ['×20', '×10', '×1.20', '×1.00', '×0.50', '×0.051', '×12,345']);
   assert.equal(times(0.99834, 'share'), '×0.9983');
+});
+
+// Regression: ×0.0000000000000019 … ×155,786,394,161,940
+test('an interval that says nothing has no digits', () => {
+  assert.equal(range(difference('undecided', 1.1, 30), 'latency'), '< ×0.000001 … > ×1,000,000');
+  assert.equal(range(difference('worse', 1500, 0.1), 'latency'), '×1,357 … ×1,658');
 });
 
 test('the axis is logarithmic around ×1 and reaches at least from ×0.5 to ×2', () => {
