@@ -63,8 +63,8 @@ func (c *Canary) Greet(ctx context.Context) (altered string, err error) {
 		return "", fmt.Errorf("the ingest %s took the connection, and a first message had no answer (%s): %s", at,
 			class, example)
 	case a.Status == http.StatusBadRequest:
-		return "", fmt.Errorf("the ingest %s refuses messages: HTTP 400 %s; has it another name for the id than %s?; "+
-			"posted: %s", at, a.Excerpt(), c.Format.ID, c.posted())
+		return "", fmt.Errorf("the ingest %s refuses messages: %s; posted, with the id at %s: %s", at, a.Describe(),
+			c.Format.ID, c.posted())
 	case a.Status >= 300:
 		return "", fmt.Errorf("the ingest %s refuses messages: %s", at, a.Describe())
 	}
