@@ -1,6 +1,6 @@
 /** What the page, the document and the terminal say of a result. Pure. */
-import { changeText, count, figure, instant, ms, msUnit, plural } from '../format.ts';
-import type { Model, Percentile, Referee, RefereeRun, ToolEntry, Truth } from './result.ts';
+import { changeText, count, figure, instant, ms, msUnit, percent, plural } from '../format.ts';
+import type { Cell, Model, Percentile, Referee, RefereeRun, ToolEntry, Truth } from './result.ts';
 
 /** A figure is right within 5 % of the truth, or 0.3 ms where that is more. */
 const RIGHT = { share: 0.05, ms: 0.3 };
@@ -15,7 +15,7 @@ export interface Mark {
   text: string;
   /** The figure itself. */
   figure: string;
-  /** `÷52 to ÷40`: p99 of the repeats. */
+  /** Of p99: `÷52 to ÷40 in 3 runs`, the least and the largest of the repeats; empty without repeats. */
   range: string;
 }
 
@@ -31,15 +31,19 @@ export function markOf(result: Referee, tool: string, truth: Truth, of: Percenti
   const due = truth.due[`${of}_ms`];
   const off = (factor - 1) * due;
   const right = Math.abs(off) <= Math.max(RIGHT.ms, RIGHT.share * due);
-  const { low, high } = of === 'p99' ? cell : {};
-  const known = low !== undefined && high !== undefined;
   return {
     tone: right ? 'right' : off < 0 ? 'low' : 'high',
     far: !right && (factor >= FAR || factor <= 1 / FAR),
     text: changeText(factor - 1),
     figure: msUnit(factor * due),
-    range: known ? `${changeText(low - 1)} to ${changeText(high - 1)}` : '',
+    range: of === 'p99' && result.load.repeats > 1 ? rangeOf(cell) : '',
   };
+}
+
+function rangeOf({ low, high, runs }: Cell): string {
+  const of = plural(runs, 'run');
+  if (low === undefined || high === undefined) return of;
+  return `${changeText(low - 1)} to ${changeText(high - 1)} in ${of}`;
 }
 
 /** A mark without colour: ↓ below the truth, ↑ above it. */
@@ -94,15 +98,20 @@ export function answerOf(result: Referee): string[] {
 }
 
 /** What the figures are of. */
-export const LEGEND = `p99 as each tool reports it, against the truth from due: + and × are above it, − and ÷ below. Right is within ${RIGHT.share * 100} % or ${RIGHT.ms} ms. Of repeats the median.`;
+export const LEGEND = `p99 as each tool reports it, against the truth from due: + and × are above it, − and ÷ below. Right is within ${RIGHT.share * 100} % or ${RIGHT.ms} ms. Of repeats the median, with the least and the largest.`;
 
 /** The conditions of all runs. */
-export function conditionsOf({ started, machine, load }: Referee): string[] {
+export function conditionsOf({ started, machine, load, runs }: Referee): string[] {
   const { rate, connections, seconds, repeats } = load;
+  const host = (of: 'busy' | 'steal') => {
+    const shares = runs.map((run) => run.host[of]);
+    return `${percent(Math.min(...shares))} to ${percent(Math.max(...shares))}`;
+  };
   return [
     instant(started),
     `${machine.cpu}, ${plural(machine.cores, 'core')}, Linux ${machine.kernel}`,
     `${figure(rate)} requests/s for ${figure(seconds)} s, ${plural(connections, 'connection')}, ${plural(repeats, 'repeat')}`,
+    ...(runs.length > 0 ? [`host busy ${host('busy')}, stolen ${host('steal')}`] : []),
   ];
 }
 

@@ -28,9 +28,9 @@ export function refereeMarkdown(result: Referee): string {
   const row = (cells: string[]) => `| ${cells.join(' | ')} |`;
   const marks = (tool: string) =>
     truths.map((truth) => {
-      const { tone, text, figure } = markOf(result, tool, truth);
+      const { tone, text, figure, range } = markOf(result, tool, truth);
       if (tone === 'none') return text;
-      return `${tone === 'right' ? text : `**${text}**`} (${figure})`;
+      return `${tone === 'right' ? text : `**${text}**`} (${figure}${range && `; ${range}`})`;
     });
   const missing = missingOf(result).map(({ title, install }) => `- ${plain(title)}: \`${install}\``);
   const unused = unusedOf(result).map((line) => `- ${plain(line)}`);
@@ -89,10 +89,12 @@ export function refereeTable(result: Referee): string {
     head: ['load generator', ...truths.map(({ name }) => name)],
     rows: [
       [TRUTH, ...truths.map(({ due }) => msUnit(due.p99_ms))],
-      ...toolsOf(result).map(({ name, title }) => [
-        title,
-        ...truths.map((truth) => markOf(result, name, truth).text),
-      ]),
+      ...toolsOf(result).flatMap(({ name, title }) => {
+        const marks = truths.map((truth) => markOf(result, name, truth));
+        const ranges = marks.map(({ range }) => range);
+        const row = [title, ...marks.map(({ text }) => text)];
+        return ranges.some((range) => range !== '') ? [row, ['', ...ranges]] : [row];
+      }),
     ],
     notes: [...answerOf(result), ...missing, ...unusedOf(result).map((line) => `not used: ${line}`)],
   });

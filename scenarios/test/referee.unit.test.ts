@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Quantiles, RefereeRun } from '../../reports/referee/result.ts';
-import { main } from '../campaigns/referee/main.ts';
+import { main, orderOf } from '../campaigns/referee/main.ts';
 import { type Options, readOptions } from '../campaigns/referee/options.ts';
 import { cellsOf } from '../campaigns/referee/result.ts';
 import type { Output } from '../campaigns/referee/tool.ts';
@@ -301,6 +301,17 @@ function runOf(p99_ms: number, used = true): RefereeRun {
     served: { ...due, p99_ms: 200 },
   } as unknown as RefereeRun;
 }
+
+test('every other repeat is in reverse order', () => {
+  const order = orderOf(['a', 'b'], ['freeze', 'lost'], 3).map(({ tool, truth, repeat }) =>
+    [tool, truth, repeat].join(' '),
+  );
+  assert.deepEqual(order, [
+    ...['a freeze 1', 'b freeze 1', 'a lost 1', 'b lost 1'],
+    ...['b lost 2', 'a lost 2', 'b freeze 2', 'a freeze 2'],
+    ...['a freeze 3', 'b freeze 3', 'a lost 3', 'b lost 3'],
+  ]);
+});
 
 test('a cell is the median of the runs that are used, by what is reported', () => {
   const runs = [runOf(40), runOf(4000, false), runOf(400), runOf(200)];

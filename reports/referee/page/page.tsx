@@ -79,11 +79,12 @@ function Overview({ result }: ResultProps) {
 }
 
 /** How far off a figure is; its sign says what the colour does. */
-function Off({ mark: { tone, far, text, figure } }: { mark: Mark }) {
+function Off({ mark: { tone, far, text, figure, range } }: { mark: Mark }) {
   return (
     <div class={`mark ${tone}${far ? ' far' : ''}`}>
       {text}
       {figure !== '' && <small>{figure}</small>}
+      {range !== '' && <small>{range}</small>}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { count, figure, ms, msUnit } from '../../format.ts';
+import { count, figure, ms, msUnit, percent } from '../../format.ts';
 import { Chart } from '../../page/chart.tsx';
 import { overOneAxis } from '../../page/chart-data.ts';
 import { styleOf } from '../../page/chart-series.ts';
@@ -166,6 +166,11 @@ function FiguresTable({ result, truth, rows }: TruthProps & { rows: Row[] }) {
     { head: 'gaps', unit: 'p99, ms', cell: ({ run }) => run && ms(run.gaps.p99_ms) },
     { head: 'sent late', unit: 'p99, ms', cell: ({ run }) => run && ms(run.gaps.late_p99_ms) },
     { head: 'CPU', unit: 'µs/request', cell: ({ run }) => run && figure(run.cpu_us) },
+    {
+      head: 'host',
+      unit: 'busy / stolen',
+      cell: ({ run }) => run && `${percent(run.host.busy)} / ${percent(run.host.steal)}`,
+    },
   ];
   return (
     <div class="figures">

@@ -92,12 +92,32 @@ test('page, document and terminal show the same marks, and what is not measured'
   }
 });
 
+test('page, document and terminal show the least and the largest of repeats, and of how many runs', () => {
+  const { load, cells } = result;
+  const [cell, ...others] = cells.filter(({ tool, truth }) => tool === 'loop' && truth === 'freeze');
+  assert.ok(cell && others.length === 0);
+  const repeated = {
+    ...result,
+    load: { ...load, repeats: 3 },
+    cells: cells.map((one) => (one === cell ? { ...one, runs: 2, low: 0.005, high: 0.05 } : one)),
+  };
+  for (const said of [
+    text(refereePage(repeated), '.overview'),
+    refereeMarkdown(repeated),
+    refereeTable(repeated),
+  ]) {
+    assert.ok(plain(said).includes('÷200 to ÷20 in 2 runs'), said);
+    assert.match(said, /1 run\b/, 'of others one run is used');
+  }
+  assert.doesNotMatch(refereeTable(result), / in \d runs|1 run\b/);
+});
+
 test('the table of a truth has the server’s record beside what is reported', () => {
   const table = tableOf(refereePage(result), 'Reported by each tool');
   assert.deepEqual(rowOf(table, 'truth, from due').slice(0, 5), ['2.00', '2.00', '2.00', '2.00', '2.00']);
   const cells = rowOf(table, 'open').map((cell) => cell.trim());
   assert.deepEqual(cells.slice(2, 3), ['↑ 2.80']);
-  assert.deepEqual(cells.slice(-6), ['– / 2,400', '2,400', '– / 0', '5.40', '0.400', '90']);
+  assert.deepEqual(cells.slice(-7), ['– / 2,400', '2,400', '– / 0', '5.40', '0.400', '90', '40 % / 0 %']);
   assert.match(text(refereePage(result), '.truth'), /open says: too <few> VUs/);
 });
 

@@ -8,7 +8,7 @@ import { printFolded } from '../../../pipeline/shared/fold.ts';
 import { printable, printableLines } from '../../../pipeline/shared/printable.ts';
 import { INTERRUPTED } from '../../../pipeline/stack/interrupt.ts';
 import { moment, newDirectory, RUNS } from '../../../reports/directory.ts';
-import { changeText, ms } from '../../../reports/format.ts';
+import { changeText, ms, percent, plain, plural } from '../../../reports/format.ts';
 import { writeReferee } from '../../../reports/referee/page.ts';
 import {
   type Quantiles,
@@ -25,6 +25,9 @@ import { cellsOf } from './result.ts';
 import { ROOT, type Tool } from './tool.ts';
 import { environment, versionOf } from './tools.ts';
 import { measure } from './trial.ts';
+
+/** What a run takes beside its load: the starts of server and tool, and the last answers, s. */
+const START_S = 3;
 
 /** Measures the tools, and returns the exit code of the command. */
 export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: IO): Promise<number> {
@@ -86,17 +89,12 @@ class Campaign {
     if (version === null) print(this.#io, `without  ${title}: not installed (${install})`);
   }
 
-  /** Lets each tool meet each truth; every other time in reverse order, so that none is always the first. */
   async #measureAll(tools: readonly Tool[], folder: string, supervision: Supervision): Promise<void> {
     const { repeats, truths, seconds } = this.#options;
-    const all = Array.from({ length: repeats }, (_, i) => {
-      const once = truths.flatMap((truth) => tools.map((tool) => ({ tool, truth, repeat: i + 1 })));
-      return i % 2 === 0 ? once : once.reverse();
-    }).flat();
-    print(
-      this.#io,
-      `referee  ${all.length} runs of ${seconds} s, about ${Math.ceil((all.length * (seconds + 3)) / 60)} min`,
-    );
+    const all = orderOf(tools, truths, repeats);
+    const minutes = (runs: number) => `about ${Math.ceil((runs * (seconds + START_S)) / 60)} min`;
+    const product = `${plural(tools.length, 'tool')} × ${plural(truths.length, 'truth')} × ${seconds} s × ${plural(repeats, 'repeat')}`;
+    print(this.#io, `referee  ${product}: ${plural(all.length, 'run')}, ${minutes(all.length)}`);
     for (const [i, { tool, truth, repeat }] of all.entries()) {
       supervision.stop.throwIfAborted();
       const { run, due } = await measure(tool, truth, repeat, this.#options, folder, supervision);
@@ -105,8 +103,14 @@ class Campaign {
       const { p99_ms } = run.reported;
       const said =
         p99_ms === undefined ? 'none' : `${ms(p99_ms)} ms (${changeText(p99_ms / due.p99_ms - 1)})`;
-      const text = `p99 ${said}, from due ${ms(due.p99_ms)} ms${run.used ? '' : `; not used: ${run.why_not}`}`;
-      print(this.#io, printable(`run      ${i + 1} of ${all.length}, ${tool.title}, ${truth}: ${text}`));
+      const { busy, steal } = run.host;
+      const parts = [
+        `run      ${i + 1} of ${all.length}, ${tool.title}, ${truth}: p99 ${said}, from due ${ms(due.p99_ms)} ms`,
+        `host ${percent(busy)} busy, ${percent(steal)} stolen`,
+        ...(run.used ? [] : [`not used: ${run.why_not}`]),
+        ...(i + 1 < all.length ? [`${minutes(all.length - i - 1)} left`] : []),
+      ];
+      print(this.#io, printable(plain(parts.join('; '))));
     }
   }
 
@@ -137,6 +141,14 @@ class Campaign {
     print(this.#io, `report   ${linkTo(await writeReferee(folder, result), this.#io)}`);
     return result;
   }
+}
+
+/** Lets each tool meet each truth; every other time in reverse order, so that none is always the first. */
+export function orderOf<T>(tools: readonly T[], truths: readonly string[], repeats: number) {
+  return Array.from({ length: repeats }, (_, i) => {
+    const once = truths.flatMap((truth) => tools.map((tool) => ({ tool, truth, repeat: i + 1 })));
+    return i % 2 === 0 ? once : once.reverse();
+  }).flat();
 }
 
 if (isEntry(import.meta)) runProcess(main);
