@@ -1,6 +1,11 @@
 /** A load generator of the referee: how it is installed and run, and how its report is read. */
 import { join } from 'node:path';
-import type { Figures, ToolEntry } from '../../../reports/referee/result.ts';
+import {
+  type Figures,
+  PERCENTILES,
+  type Percentile,
+  type ToolEntry,
+} from '../../../reports/referee/result.ts';
 
 /** The repository: commands run there. */
 export const ROOT = join(import.meta.dirname, '../../..');
@@ -66,6 +71,16 @@ export function numberIn(text: string, pattern: RegExp): number | undefined {
 export function linesWith(text: string, pattern: RegExp): string[] {
   const found = text.split('\n').flatMap((line) => (pattern.test(line) ? line.trim() : []));
   return [...new Set(found)].slice(0, 5);
+}
+
+/**
+ * A tool's latencies in ms, without those that it does not report.
+ * @param values p50, p90, p99, p99.9 and the maximum
+ * @param perMs of their unit: 0.001 of seconds
+ */
+export function times(values: readonly (number | null | undefined)[], perMs = 1) {
+  const named = PERCENTILES.map((name, i) => [`${name}_ms`, (values[i] ?? Number.NaN) / perMs]);
+  return known(Object.fromEntries(named) as Record<`${Percentile}_ms`, number>);
 }
 
 /** Leaves out what a tool does not report. */

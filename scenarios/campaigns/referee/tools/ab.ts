@@ -1,4 +1,4 @@
-import { known, linesWith, numberIn, TIMEOUT, type Tool } from '../tool.ts';
+import { known, linesWith, numberIn, TIMEOUT, type Tool, times } from '../tool.ts';
 
 export const ab: Tool = {
   name: 'ab',
@@ -13,7 +13,7 @@ export const ab: Tool = {
   read({ stdout, stderr }) {
     const at = (p: number) => numberIn(stdout, new RegExp(`^\\s+${p}%\\s+(\\d+)`, 'm'));
     return {
-      ...known({ p50_ms: at(50), p90_ms: at(90), p99_ms: at(99), max_ms: at(100) }),
+      ...times([at(50), at(90), at(99), undefined, at(100)]),
       requests: known({
         done: numberIn(stdout, /^Complete requests:\s+(\d+)/m),
         failed: numberIn(stdout, /^Failed requests:\s+(\d+)/m),

@@ -1,18 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT, TIMEOUT, type Tool } from '../tool.ts';
+import type { Percentile } from '../../../../reports/referee/result.ts';
+import { ROOT, TIMEOUT, type Tool, times } from '../tool.ts';
 
 const BIN = 'extensions/artillery-plugin-arrival/artillery/node_modules/.bin/artillery';
-
-interface Report {
-  aggregate: {
-    counters: Record<string, number>;
-    summaries: Record<
-      string,
-      { p50: number; p90: number; p99: number; p999: number; max: number } | undefined
-    >;
-  };
-}
 
 export const artillery: Tool = {
   name: 'artillery',
@@ -30,16 +21,15 @@ export const artillery: Tool = {
     return `${BIN} run --quiet --output "${folder}/report.json" "${folder}/artillery.json"`;
   },
   read({ file }) {
-    const { counters, summaries } = (JSON.parse(file('report.json')) as Report).aggregate;
-    const time = summaries['http.response_time'];
+    const { counters, summaries } = JSON.parse(file('report.json')).aggregate;
+    const time: Record<Percentile, number> | undefined = summaries['http.response_time'];
     if (time === undefined) throw new Error('no http.response_time in report.json');
-    const errors = Object.entries(counters).filter(([name]) => name.startsWith('errors.'));
+    const of = (counter: string) => counters[counter] ?? 0;
+    const errors = Object.entries<number>(counters).filter(([name]) => name.startsWith('errors.'));
     return {
-      ...{ p50_ms: time.p50, p90_ms: time.p90, p99_ms: time.p99, p999_ms: time.p999, max_ms: time.max },
+      ...times([time.p50, time.p90, time.p99, time.p999, time.max]),
       requests: {
-        asked: counters['vusers.created'] ?? 0,
-        begun: counters['http.requests'] ?? 0,
-        done: counters['http.responses'] ?? 0,
+        ...{ asked: of('vusers.created'), begun: of('http.requests'), done: of('http.responses') },
         failed: errors.reduce((sum, [, count]) => sum + count, 0),
       },
       said: errors.map(([name, count]) => `${name}: ${count}`),

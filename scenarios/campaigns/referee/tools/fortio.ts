@@ -1,4 +1,4 @@
-import { linesWith, TIMEOUT, type Tool } from '../tool.ts';
+import { linesWith, TIMEOUT, type Tool, times } from '../tool.ts';
 
 interface Report {
   /** s. */
@@ -21,11 +21,10 @@ export const fortio: Tool = {
     // Some lines may follow the report.
     const report = JSON.parse(stdout.slice(stdout.indexOf('{'), stdout.lastIndexOf('}') + 1)) as Report;
     const { Count, Max, Percentiles } = report.DurationHistogram;
-    const at = (p: number) =>
-      1000 * (Percentiles.find(({ Percentile }) => Percentile === p)?.Value ?? Number.NaN);
+    const at = (p: number) => Percentiles.find(({ Percentile }) => Percentile === p)?.Value;
     const failed = report.ErrorsDurationHistogram.Count;
     return {
-      ...{ p50_ms: at(50), p90_ms: at(90), p99_ms: at(99), p999_ms: at(99.9), max_ms: 1000 * Max },
+      ...times([at(50), at(90), at(99), at(99.9), Max], 0.001),
       requests: { begun: Count, done: Count - failed, failed },
       said: linesWith(stderr, /WARNING/),
     };

@@ -1,6 +1,10 @@
-import { known, linesWith, msOf, type Reader, TIMEOUT, type Tool } from '../tool.ts';
+import { linesWith, msOf, TIMEOUT, type Tool, times } from '../tool.ts';
 
-const base: Reader = {
+const closed: Tool = {
+  name: 'hey',
+  title: 'hey',
+  model: 'closed',
+  why: 'A closed loop.',
   install: 'GOBIN="$PWD/.stack/generators/bin" go install github.com/rakyll/hey@v0.1.4',
   version: ['go version -m "$(command -v hey)"', /\bmod\s+\S+\s+v(\S+)/],
   read({ stdout }) {
@@ -9,12 +13,7 @@ const base: Reader = {
     const count = (text: string, pattern: RegExp) =>
       [...text.matchAll(pattern)].reduce((sum, [, found]) => sum + Number(found), 0);
     return {
-      ...known({
-        p50_ms: at(50),
-        p90_ms: at(90),
-        p99_ms: at(99),
-        max_ms: msOf(/^\s+Slowest:\s+(.+)$/m.exec(stdout)?.[1]),
-      }),
+      ...times([at(50), at(90), at(99), undefined, msOf(/^\s+Slowest:\s+(.+)$/m.exec(stdout)?.[1])]),
       requests: {
         done: count(answers, /^\s+\[2\d\d\]\s+(\d+) responses/gm),
         failed: count(errors, /^\s+\[(\d+)\]/gm),
@@ -22,19 +21,13 @@ const base: Reader = {
       said: linesWith(errors, /\S/),
     };
   },
+  command: ({ url, loops, seconds }) => `hey -z ${seconds}s -c ${loops} -t ${TIMEOUT} ${url}`,
 };
 
 export const hey: readonly Tool[] = [
+  closed,
   {
-    ...base,
-    name: 'hey',
-    title: 'hey',
-    model: 'closed',
-    why: 'A closed loop.',
-    command: ({ url, loops, seconds }) => `hey -z ${seconds}s -c ${loops} -t ${TIMEOUT} ${url}`,
-  },
-  {
-    ...base,
+    ...closed,
     name: 'hey-q',
     title: 'hey -q',
     model: 'paced',

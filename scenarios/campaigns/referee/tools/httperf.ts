@@ -1,4 +1,4 @@
-import { known, linesWith, numberIn, TIMEOUT, type Tool } from '../tool.ts';
+import { known, linesWith, numberIn, TIMEOUT, type Tool, times } from '../tool.ts';
 
 export const httperf: Tool = {
   name: 'httperf',
@@ -16,7 +16,7 @@ export const httperf: Tool = {
     const [, max, median] =
       /^Connection time \[ms\]: min \S+ avg \S+ max (\S+) median (\S+)/m.exec(stdout) ?? [];
     return {
-      ...known({ p50_ms: Number(median), max_ms: Number(max) }),
+      ...times([Number(median), undefined, undefined, undefined, Number(max)]),
       requests: known({
         begun: numberIn(stdout, /^Total: .*requests (\d+)/m),
         done: numberIn(stdout, /^Total: .*replies (\d+)/m),

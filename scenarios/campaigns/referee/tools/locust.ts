@@ -1,4 +1,4 @@
-import { HERE, known, linesWith, TIMEOUT, type Tool } from '../tool.ts';
+import { HERE, known, linesWith, TIMEOUT, type Tool, times } from '../tool.ts';
 
 export const locust: Tool = {
   name: 'locust',
@@ -18,10 +18,9 @@ export const locust: Tool = {
     const text = `${stdout}\n${stderr}`;
     const [, done, failed, max] = /^ +Aggregated +(\d+) +(\d+)\(.*\| +\d+ +\d+ +(\d+) /m.exec(text) ?? [];
     // 50, 66, 75, 80, 90, 95, 98, 99, 99.9, 99.99 and 100 %
-    const times = /^ +Aggregated +((?:\d+ +){11}\d+)$/m.exec(text)?.[1]?.split(/ +/).map(Number) ?? [];
+    const at = /^ +Aggregated +((?:\d+ +){11}\d+)$/m.exec(text)?.[1]?.split(/ +/).map(Number) ?? [];
     return {
-      ...known({ p50_ms: times[0], p90_ms: times[4], p99_ms: times[7], p999_ms: times[8] }),
-      ...known({ max_ms: Number(max) }),
+      ...times([at[0], at[4], at[7], at[8], Number(max)]),
       requests: known({ done: Number(done) - Number(failed), failed: Number(failed) }),
       said: linesWith(text, /WARNING/),
     };

@@ -1,4 +1,4 @@
-import { known, type Tool } from '../tool.ts';
+import { known, type Tool, times } from '../tool.ts';
 
 export const siege: Tool = {
   name: 'siege',
@@ -13,9 +13,7 @@ export const siege: Tool = {
   read({ stdout }) {
     const found = JSON.parse(stdout.slice(stdout.lastIndexOf('{'))) as Record<string, number>;
     return {
-      ...known({
-        max_ms: found.longest_transaction === undefined ? undefined : 1000 * found.longest_transaction,
-      }),
+      ...times([undefined, undefined, undefined, undefined, found.longest_transaction], 0.001),
       requests: known({ done: found.successful_transactions, failed: found.failed_transactions }),
       said: [],
     };

@@ -1,7 +1,8 @@
-import { TIMEOUT, type Tool } from '../tool.ts';
+import { TIMEOUT, type Tool, times } from '../tool.ts';
 
 interface Report {
-  latencies: { '50th': number; '90th': number; '99th': number; max: number };
+  /** ns. */
+  latencies: Record<'50th' | '90th' | '99th' | 'max', number>;
   requests: number;
   success: number;
   errors: string[] | null;
@@ -22,10 +23,7 @@ export const vegeta: Tool = {
     const { latencies, requests, success, errors } = JSON.parse(stdout) as Report;
     const done = Math.round(requests * success);
     return {
-      p50_ms: latencies['50th'] / 1e6,
-      p90_ms: latencies['90th'] / 1e6,
-      p99_ms: latencies['99th'] / 1e6,
-      max_ms: latencies.max / 1e6,
+      ...times([latencies['50th'], latencies['90th'], latencies['99th'], undefined, latencies.max], 1e6),
       requests: { begun: requests, done, failed: requests - done },
       said: errors ?? [],
     };

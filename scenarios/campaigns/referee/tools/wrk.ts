@@ -1,4 +1,4 @@
-import { known, linesWith, msOf, numberIn, TIMEOUT, type Tool } from '../tool.ts';
+import { known, linesWith, msOf, numberIn, TIMEOUT, type Tool, times } from '../tool.ts';
 
 export const wrk: Tool = {
   name: 'wrk',
@@ -11,15 +11,11 @@ export const wrk: Tool = {
     `wrk -t1 -c${loops} -d${seconds}s --timeout ${TIMEOUT}s --latency ${url}`,
   read({ stdout }) {
     const at = (p: number) => msOf(new RegExp(`^\\s+${p}%\\s+(\\S+) *$`, 'm').exec(stdout)?.[1]);
+    const max = msOf(/^\s+Latency\s+\S+\s+\S+\s+(\S+)/m.exec(stdout)?.[1]);
     const errors = /Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(stdout) ?? [];
     const failed = errors.slice(1).reduce((sum, count) => sum + Number(count), 0);
     return {
-      ...known({
-        p50_ms: at(50),
-        p90_ms: at(90),
-        p99_ms: at(99),
-        max_ms: msOf(/^\s+Latency\s+\S+\s+\S+\s+(\S+)/m.exec(stdout)?.[1]),
-      }),
+      ...times([at(50), at(90), at(99), undefined, max]),
       requests: known({ done: numberIn(stdout, /^\s*(\d+) requests in /m), failed }),
       said: linesWith(stdout, /Socket errors/),
     };

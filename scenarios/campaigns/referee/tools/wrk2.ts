@@ -1,4 +1,4 @@
-import { known, msOf, TIMEOUT, type Tool } from '../tool.ts';
+import { msOf, TIMEOUT, type Tool, times } from '../tool.ts';
 import { wrk } from './wrk.ts';
 
 const FOLDER = '.stack/generators/wrk2';
@@ -17,8 +17,7 @@ export const wrk2: Tool = {
     const { requests, said } = wrk.read(output);
     if (!at('100.000')) return { requests, said }; // it recorded nothing
     return {
-      ...known({ p50_ms: at('50.000'), p90_ms: at('90.000'), p99_ms: at('99.000') }),
-      ...known({ p999_ms: at('99.900'), max_ms: at('100.000') }),
+      ...times(['50.000', '90.000', '99.000', '99.900', '100.000'].map(at)),
       ...{ requests, said },
     };
   },
