@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Pipeline } from '../../../extensions/artillery-plugin-arrival/pipeline.ts';
 import { isInstalled } from '../../../pipeline/setup/packages.mjs';
-import { Child } from '../../../pipeline/stack/child.ts';
+import { Kept } from '../../run/kept.ts';
 import { numberIn } from '../referee/tool.ts';
 import { wrk } from '../referee/tools/wrk.ts';
 
@@ -22,26 +22,21 @@ export interface WrkFigures {
 export const hasWrk = (): boolean => isInstalled('wrk');
 
 /** One run of wrk against the ingest, a message of 64 bytes of payload in each request. */
-export class WrkRun extends Child {
+export class WrkRun extends Kept {
   readonly #connections: number;
-  #text = '';
 
   constructor({ ingest }: Pipeline, connections: number, seconds: number) {
     const body = JSON.stringify({ id: 'wrk', source: 'wrk', target: 'wrk/0', payload: 'x'.repeat(64) });
     const load = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency'];
-    super(['wrk', ...load, '-s', SCRIPT, `${ingest.url}/messages`], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, BODY: body, TOKEN: ingest.token ?? '' },
-    });
+    const env = { ...process.env, BODY: body, TOKEN: ingest.token ?? '' };
+    super(['wrk', ...load, '-s', SCRIPT, `${ingest.url}/messages`], env);
     this.#connections = connections;
-    this.child.stdout?.setEncoding('utf8').on('data', (part: string) => {
-      this.#text += part;
-    });
   }
 
   /** @throws an error of one line, when wrk printed no figures */
   get figures(): WrkFigures {
-    return { connections: this.#connections, ...figuresIn(this.#text) };
+    const [stdout, stderr] = this.texts;
+    return { connections: this.#connections, ...figuresIn(stdout + stderr) };
   }
 }
 

@@ -44,9 +44,6 @@ export interface Tool extends Omit<ToolEntry, 'version'> {
   read(output: Output): Figures;
 }
 
-/** What the ways to run a tool share. */
-export type Reader = Pick<Tool, 'install' | 'version' | 'read'>;
-
 /** How long a tool waits for an answer, where it can be set, s: longer than those of a default load take (saturate, 5 s). */
 export const TIMEOUT = 6;
 

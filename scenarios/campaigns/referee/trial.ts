@@ -1,11 +1,11 @@
 /** One run of a load generator against a server of a truth. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import type { Readable } from 'node:stream';
-import { Child } from '../../../pipeline/stack/child.ts';
-import { HAS_VMSTAT, type HostCounts, readHost, vmstat } from '../../../pipeline/stack/vmstat.ts';
+import { processUsage } from '../../../pipeline/stack/usage.ts';
+import { type HostCounts, readHost, vmstat } from '../../../pipeline/stack/vmstat.ts';
 import type { Figures, Quantiles, RefereeRun } from '../../../reports/referee/result.ts';
 import type { Supervision } from '../../run/against.ts';
+import { Kept } from '../../run/kept.ts';
 import type { Options } from './options.ts';
 import { type Load, ROOT, type Tool } from './tool.ts';
 import { environment } from './tools.ts';
@@ -32,43 +32,6 @@ export interface Trial {
   due: Quantiles;
 }
 
-/** A process whose output is kept; a signal reaches its children too. */
-class Kept extends Child {
-  readonly texts = ['', '', ''];
-
-  constructor(command: readonly string[], env: NodeJS.ProcessEnv) {
-    super(command, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] });
-    [1, 2, 3].forEach((at, i) => {
-      (this.child.stdio[at] as Readable | null)?.setEncoding('utf8').on('data', (part: string) => {
-        this.texts[i] += part;
-      });
-    });
-  }
-
-  override signal(signal: NodeJS.Signals): void {
-    try {
-      if (signal === 'SIGKILL') super.signal(signal);
-      else process.kill(-this.pid, signal);
-    } catch {
-      // It has ended.
-    }
-  }
-
-  /** The first line of its output, or all of it if it ends before. */
-  async line(): Promise<string> {
-    const out = this.child.stdout as Readable;
-    const read = new Promise<void>((resolve) => {
-      out.on('data', () => this.texts[0]?.includes('\n') && resolve());
-    });
-    await Promise.race([read, this.ended]);
-    return this.texts[0]?.split('\n')[0] ?? '';
-  }
-
-  get pid(): number {
-    return this.child.pid as number;
-  }
-}
-
 /** Starts the server, runs the tool, and ends the server. @throws if the server does not work */
 export async function measure(
   tool: Tool,
@@ -80,10 +43,10 @@ export async function measure(
 ): Promise<Trial> {
   const asked = { rate, seconds, connections };
   const flags = Object.entries({ truth, ...asked }).flatMap(([name, value]) => [`--${name}`, `${value}`]);
-  const server = new Kept([REFEREE, 'serve', ...flags], process.env);
+  const server = new Kept([REFEREE, 'serve', ...flags], process.env, ROOT);
   try {
     const { address } = JSON.parse((await server.line()) || 'null') ?? {};
-    if (address === undefined) throw new Error(`${REFEREE} does not serve: ${server.texts[1]?.trim()}`);
+    if (address === undefined) throw new Error(`${REFEREE} does not serve: ${server.texts[1].trim()}`);
     const load: Load = {
       url: `http://${address}/`,
       ...asked,
@@ -96,15 +59,14 @@ export async function measure(
     const before = readHost();
     const { texts, late } = await execute(command, seconds, launch);
     const after = readHost();
-    const ofServer = cpuOf(server.pid);
+    const ofServer = (processUsage(server.pid)?.cpu_ms ?? 0) / 1000;
     server.signal('SIGTERM');
     await server.ended;
     stop.throwIfAborted();
     const [stdout = '', stderr = '', times = ''] = texts;
     writeFileSync(join(own, 'output.txt'), `${stdout}\n${stderr}`);
-    const { due, served, requests, gaps } = JSON.parse(
-      server.texts[0]?.trim().split('\n').at(-1) ?? '',
-    ) as ServerRecord;
+    const record = server.texts[0].trim().split('\n').at(-1) ?? '';
+    const { due, served, requests, gaps } = JSON.parse(record) as ServerRecord;
     const file = (name: string) => readFileSync(join(own, name), 'utf8');
     const reported = readReport(tool, { stdout, stderr, file });
     const cpu = cpuIn(times);
@@ -127,23 +89,20 @@ export async function measure(
 }
 
 async function execute(line: string, seconds: number, launch: Supervision['launch']) {
+  let child: Kept | undefined;
   let late: string | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  const texts = await new Promise<string[]>((resolve, reject) => {
-    launch(() => {
-      const child = new Kept(timed(line), environment(process.env));
-      timer = setTimeout(
-        () => {
-          late = `it did not end within ${seconds + AROUND} s`;
-          child.signal('SIGKILL');
-        },
-        1000 * (seconds + AROUND),
-      );
-      child.ended.then(() => resolve(child.texts), reject);
-      return child;
-    }).catch(reject);
+  const timer = setTimeout(
+    () => {
+      late = `it did not end within ${seconds + AROUND} s`;
+      child?.signal('SIGKILL');
+    },
+    1000 * (seconds + AROUND),
+  );
+  await launch(() => {
+    child = new Kept(timed(line), environment(process.env), ROOT);
+    return child;
   }).finally(() => clearTimeout(timer));
-  return { texts, late };
+  return { texts: child?.texts ?? [], late };
 }
 
 function readReport(tool: Tool, output: Parameters<Tool['read']>[0]) {
@@ -168,13 +127,6 @@ export function cpuIn(times: string): number | undefined {
     const [minutes = '', rest = ''] = part.split('m');
     return sum + 60 * Number(minutes) + Number.parseFloat(rest);
   }, 0);
-}
-
-/** The CPU time of a process so far, s. proc_pid_stat(5): fields 14 and 15, in ticks of 10 ms. */
-function cpuOf(pid: number): number {
-  if (!HAS_VMSTAT) return 0;
-  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
 /** @param own CPU time of tool and server, s */

@@ -1,13 +1,17 @@
-import { HERE, K6, known, linesWith, type Reader, TIMEOUT, type Tool } from '../tool.ts';
+import { HERE, K6, linesWith, TIMEOUT, type Tool, times } from '../tool.ts';
 
 /** handleSummary's data, as far as it is read. */
 interface Summary {
   metrics: Record<string, { values: Record<string, number> } | undefined>;
 }
 
-const base: Reader = {
-  install: 'npm run setup',
+const by = (executor: string, own: Pick<Tool, 'name' | 'model' | 'why'>): Tool => ({
+  ...{ ...own, title: `k6/http, ${executor}`, install: 'npm run setup' },
   version: ['./k6 version', /k6\S* v([\d.]+)/],
+  command({ url, rate, loops, seconds }, folder) {
+    const settings = `-e EXECUTOR=${executor} -e URL=${url} -e RATE=${rate} -e VUS=${loops} -e SECONDS=${seconds}`;
+    return `${K6} ${settings} -e TIMEOUT=${TIMEOUT} -e "SUMMARY=${folder}/k6.json" ${HERE}/k6.js`;
+  },
   read({ file, stderr }) {
     const { metrics } = JSON.parse(file('k6.json')) as Summary;
     const { med, max, 'p(90)': p90, 'p(99)': p99, 'p(99.9)': p999 } = metrics.http_req_duration?.values ?? {};
@@ -15,7 +19,7 @@ const base: Reader = {
     const failed = metrics.http_req_failed?.values.passes ?? 0; // "passes" counts the failed requests
     const dropped = metrics.dropped_iterations?.values.count ?? 0;
     return {
-      ...known({ p50_ms: med, p90_ms: p90, p99_ms: p99, p999_ms: p999, max_ms: max }),
+      ...times([med, p90, p99, p999, max]),
       requests: { asked: begun + dropped, begun, done: begun - failed, failed },
       said: [
         ...(dropped > 0 ? [`dropped_iterations: ${dropped}`] : []),
@@ -23,28 +27,12 @@ const base: Reader = {
       ],
     };
   },
-};
-
-const by =
-  (executor: string): Tool['command'] =>
-  ({ url, rate, loops, seconds }, folder) => {
-    const settings = `-e EXECUTOR=${executor} -e URL=${url} -e RATE=${rate} -e VUS=${loops} -e SECONDS=${seconds}`;
-    return `${K6} ${settings} -e TIMEOUT=${TIMEOUT} -e "SUMMARY=${folder}/k6.json" ${HERE}/k6.js`;
-  };
+});
 
 const late = 'Iterations start on time while a VU is free; http_req_duration begins when a request is sent.';
 
 export const k6: readonly Tool[] = [
-  {
-    ...{ ...base, name: 'k6-constant', title: 'k6/http, constant-arrival-rate', model: 'open', why: late },
-    command: by('constant-arrival-rate'),
-  },
-  {
-    ...{ ...base, name: 'k6-ramping', title: 'k6/http, ramping-arrival-rate', model: 'open', why: late },
-    command: by('ramping-arrival-rate'),
-  },
-  {
-    ...{ ...base, name: 'k6-vus', title: 'k6/http, constant-vus', model: 'closed', why: 'A closed loop.' },
-    command: by('constant-vus'),
-  },
+  by('constant-arrival-rate', { name: 'k6-constant', model: 'open', why: late }),
+  by('ramping-arrival-rate', { name: 'k6-ramping', model: 'open', why: late }),
+  by('constant-vus', { name: 'k6-vus', model: 'closed', why: 'A closed loop.' }),
 ];
