@@ -1,8 +1,9 @@
 /** Artillery with the plugin: its installation (470 MB, beside the plugin, by the first command that needs it) and a run. */
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { locked } from '../../pipeline/setup/steps.mjs';
+import { isEntry } from '../../pipeline/shared/entry.ts';
 import { Child } from '../../pipeline/stack/child.ts';
 import { duration, plain } from '../../reports/format.ts';
 import { type IO, print } from './io.ts';
@@ -62,6 +63,9 @@ function read(file: string): string | undefined {
  */
 const YOUNG = '--max-semi-space-size=4';
 
+/** The same program as words of a shell, in the repository's root. */
+export const ARTILLERY = `node ${YOUNG} ${relative(join(import.meta.dirname, '../..'), BIN)}`;
+
 export class ArtilleryRun extends Child {
   /**
    * @param bin what {@link installed} returned
@@ -76,3 +80,6 @@ export class ArtilleryRun extends Child {
     });
   }
 }
+
+// What the referee names to who installs it: the same lock file, one at a time.
+if (isEntry(import.meta)) await installed(process);

@@ -1,24 +1,23 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Percentile } from '../../../../reports/referee/result.ts';
+import { ARTILLERY } from '../../../run/artillery-run.ts';
 import { ROOT, TIMEOUT, type Tool, times } from '../tool.ts';
-
-const BIN = 'extensions/artillery-plugin-arrival/artillery/node_modules/.bin/artillery';
 
 export const artillery: Tool = {
   name: 'artillery',
   title: 'Artillery',
   model: 'open',
   why: 'Virtual users arrive at the rate; http.response_time ends with the first byte, in whole milliseconds.',
-  install: 'npm ci --ignore-scripts --prefix extensions/artillery-plugin-arrival/artillery',
-  version: [`${BIN} --version`, /Artillery: ([\d.]+)/],
+  install: 'node scenarios/run/artillery-run.ts',
+  version: [`${ARTILLERY} --version`, /Artillery: ([\d.]+)/],
   // Without http.pool each virtual user has a connection of its own; with it they wait for one, which is not timed.
   command({ url, rate, seconds }, folder) {
     const phases = [{ duration: seconds, arrivalRate: rate }];
     const config = { target: new URL(url).origin, phases, http: { timeout: TIMEOUT } };
     const script = { config, scenarios: [{ flow: [{ get: { url: '/' } }] }] };
     writeFileSync(join(ROOT, folder, 'artillery.json'), JSON.stringify(script));
-    return `${BIN} run --quiet --output "${folder}/report.json" "${folder}/artillery.json"`;
+    return `${ARTILLERY} run --quiet --output "${folder}/report.json" "${folder}/artillery.json"`;
   },
   read({ file }) {
     const { counters, summaries } = JSON.parse(file('report.json')).aggregate;
