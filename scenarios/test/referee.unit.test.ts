@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Quantiles, RefereeRun } from '../../reports/referee/result.ts';
 import { main, orderOf } from '../campaigns/referee/main.ts';
 import { type Options, readOptions } from '../campaigns/referee/options.ts';
-import { cellsOf } from '../campaigns/referee/result.ts';
 import type { Output } from '../campaigns/referee/tool.ts';
 import { TOOLS } from '../campaigns/referee/tools.ts';
 import { cpuIn } from '../campaigns/referee/trial.ts';
@@ -281,27 +279,6 @@ test("a shell's times are the CPU of its children", () => {
   assert.equal(cpuIn(''), undefined, 'the tool was killed');
 });
 
-const due: Quantiles = {
-  count: 100,
-  p50_ms: 2,
-  p90_ms: 2,
-  p99_ms: 400,
-  p999_ms: 500,
-  max_ms: 500,
-  curve: [],
-};
-
-function runOf(p99_ms: number, used = true): RefereeRun {
-  const reported = { p50_ms: 2, p99_ms, requests: {}, said: [] };
-  return {
-    tool: 'wrk',
-    truth: 'freeze',
-    used,
-    reported,
-    served: { ...due, p99_ms: 200 },
-  } as unknown as RefereeRun;
-}
-
 test('every other repeat is in reverse order', () => {
   const order = orderOf(['a', 'b'], ['freeze', 'lost'], 3).map(({ tool, truth, repeat }) =>
     [tool, truth, repeat].join(' '),
@@ -311,20 +288,6 @@ test('every other repeat is in reverse order', () => {
     ...['b lost 2', 'a lost 2', 'b freeze 2', 'a freeze 2'],
     ...['a freeze 3', 'b freeze 3', 'a lost 3', 'b lost 3'],
   ]);
-});
-
-test('a cell is the median of the runs that are used, by what is reported', () => {
-  const runs = [runOf(40), runOf(4000, false), runOf(400), runOf(200)];
-  const [cell, ...more] = cellsOf(runs, new Map([['freeze', due]]));
-  assert.deepEqual(more, []);
-  assert.deepEqual(cell, {
-    ...{ tool: 'wrk', truth: 'freeze', runs: 3, low: 0.1, high: 1 },
-    due: { p50: 1, p99: 0.5 },
-    served: { p50: 1, p99: 1 },
-  });
-  assert.deepEqual(cellsOf([runOf(4000, false)], new Map([['freeze', due]])), []);
-  const [two] = cellsOf([runOf(200), runOf(400)], new Map([['freeze', due]]));
-  assert.equal(two?.due.p99, 0.75, 'of two runs the mean');
 });
 
 test('options have defaults, and a refusal names what is allowed', async () => {

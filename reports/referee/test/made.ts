@@ -1,4 +1,5 @@
 /** A small result, made up. */
+import { cellsOf } from '../cells.ts';
 import { PERCENTILES, type Quantiles, type Referee, type RefereeRun, type ToolEntry } from '../result.ts';
 
 /** Truths by name: p50, p90, p99, p99.9 and the maximum, ms. */
@@ -34,14 +35,8 @@ function quantiles(values: readonly number[]): Quantiles {
 
 /** One run of each tool under each truth but of the paced one, whose run under freeze is not used. */
 export function madeResult(): Referee {
-  const requests = {
-    begun: 2400,
-    answered: 2400,
-    reset: 0,
-    lost: 0,
-    refused_connections: 0,
-    connections: 20,
-  };
+  const failed = { reset: 0, lost: 0, refused_connections: 0 };
+  const requests = { begun: 2400, answered: 2400, ...failed, connections: 20 };
   const all = Object.entries(REPORTED).flatMap(([tool, under]) =>
     Object.entries(under).map(([truth, values]) => ({ tool, truth: truth as TruthName, values })),
   );
@@ -62,16 +57,10 @@ export function madeResult(): Referee {
       ...(used ? {} : { why_not: '20 % of the host was stolen' }),
     };
   });
-  const cells = all.flatMap(({ tool, truth, values }, i) => {
-    const factors = values.flatMap((value, k) =>
-      value === undefined ? [] : [[PERCENTILES[k], value / (TRUTHS[truth][k] ?? 1)]],
-    );
-    const due = Object.fromEntries(factors);
-    return runs[i]?.used ? [{ tool, truth, runs: 1, due, served: due }] : [];
-  });
   const truths = Object.entries(TRUTHS).map(([name, values]) => {
     return { name, title: `The ${name}`, about: `It is ${name}.`, due: quantiles(values) };
   });
+  const cells = cellsOf(runs, new Map(truths.map(({ name, due }) => [name, due])));
   return {
     schema: 'arrival/referee/1',
     started: '2026-11-29T02:31:07.000Z',

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { refereePage, rowOf, tableOf, text, texts } from '../../test/rendering.ts';
+import { cellsOf } from '../cells.ts';
 import { answerOf, commandsOf, kindsOf, markOf, toolsOf } from '../facts.ts';
-import type { Truth } from '../result.ts';
+import type { Quantiles, RefereeRun, Truth } from '../result.ts';
 import { refereeMarkdown, refereeTable } from '../text.ts';
 import { madeResult } from './made.ts';
 
@@ -136,4 +137,31 @@ test('a campaign that was stopped before its first result has a page and a docum
   assert.equal(page.querySelectorAll('.chart').length, 0);
   for (const said of [text(page, 'main'), refereeMarkdown(stopped), refereeTable(stopped)])
     assert.match(said, /No run could be used\./);
+});
+
+const due: Quantiles = {
+  ...{ count: 100, curve: [], p50_ms: 2, p90_ms: 2 },
+  p99_ms: 400,
+  p999_ms: 500,
+  max_ms: 500,
+};
+
+function runOf(p99_ms: number, used = true): RefereeRun {
+  const reported = { p50_ms: 2, p99_ms, requests: {}, said: [] };
+  const served = { ...due, p99_ms: 200 };
+  return { tool: 'wrk', truth: 'freeze', used, reported, served } as unknown as RefereeRun;
+}
+
+test('a cell is the median of the runs that are used, by what is reported', () => {
+  const runs = [runOf(40), runOf(4000, false), runOf(400), runOf(200)];
+  const [cell, ...more] = cellsOf(runs, new Map([['freeze', due]]));
+  assert.deepEqual(more, []);
+  assert.deepEqual(cell, {
+    ...{ tool: 'wrk', truth: 'freeze', runs: 3, low: 0.1, high: 1 },
+    due: { p50: 1, p99: 0.5 },
+    served: { p50: 1, p99: 1 },
+  });
+  assert.deepEqual(cellsOf([runOf(4000, false)], new Map([['freeze', due]])), []);
+  const [two] = cellsOf([runOf(200), runOf(400)], new Map([['freeze', due]]));
+  assert.equal(two?.due.p99, 0.75, 'of two runs the mean');
 });

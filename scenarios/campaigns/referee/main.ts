@@ -9,6 +9,7 @@ import { printable, printableLines } from '../../../pipeline/shared/printable.ts
 import { INTERRUPTED } from '../../../pipeline/stack/interrupt.ts';
 import { moment, newDirectory, RUNS } from '../../../reports/directory.ts';
 import { changeText, ms, percent, plain, plural } from '../../../reports/format.ts';
+import { cellsOf } from '../../../reports/referee/cells.ts';
 import { writeReferee } from '../../../reports/referee/page.ts';
 import {
   type Quantiles,
@@ -21,7 +22,6 @@ import { refereeMarkdown, refereeTable } from '../../../reports/referee/text.ts'
 import { type Supervision, supervise } from '../../run/against.ts';
 import { type IO, linkTo, print, runProcess, warn } from '../../run/io.ts';
 import { HELP, type Options, readOptions } from './options.ts';
-import { cellsOf } from './result.ts';
 import { ROOT, type Tool } from './tool.ts';
 import { environment, versionOf } from './tools.ts';
 import { measure } from './trial.ts';
