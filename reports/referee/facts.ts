@@ -103,15 +103,12 @@ export const LEGEND = `p99 as each tool reports it, against the truth from due: 
 /** The conditions of all runs. */
 export function conditionsOf({ started, machine, load, runs }: Referee): string[] {
   const { rate, connections, seconds, repeats } = load;
-  const host = (of: 'busy' | 'steal') => {
-    const shares = runs.map((run) => run.host[of]);
-    return `${percent(Math.min(...shares))} to ${percent(Math.max(...shares))}`;
-  };
+  const most = (of: 'busy' | 'steal') => percent(Math.max(...runs.map(({ host }) => host[of])));
   return [
     instant(started),
     `${machine.cpu}, ${plural(machine.cores, 'core')}, Linux ${machine.kernel}`,
     `${figure(rate)} requests/s for ${figure(seconds)} s, ${plural(connections, 'connection')}, ${plural(repeats, 'repeat')}`,
-    ...(runs.length > 0 ? [`host busy ${host('busy')}, stolen ${host('steal')}`] : []),
+    ...(runs.length > 0 ? [`host at most ${most('busy')} busy, ${most('steal')} stolen`] : []),
   ];
 }
 
