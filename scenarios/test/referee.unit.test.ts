@@ -300,22 +300,10 @@ test('options have defaults, and a refusal names what is allowed', async () => {
     ['send', 'wrk'],
     'in the order of the table',
   );
-  await assertRefused(
-    main,
-    ['--tools', 'vegetta'],
-    {},
-    /--tools is "vegetta", vegeta is; allowed: send, pump, /,
-  );
-  await assertRefused(
-    main,
-    ['--truths', 'frozen'],
-    {},
-    /--truths is "frozen".*allowed: constant, slow, freeze/,
-  );
-  await assertRefused(
-    main,
-    ['--connections', '1'],
-    {},
-    /--connections is "1"; allowed: whole numbers from 2 to 1024/,
-  );
+  for (const [args, message] of [
+    [['--tools', 'vegetta'], /--tools is "vegetta", vegeta is; allowed: send, pump, /],
+    [['--truths', 'frozen'], /--truths is "frozen".*allowed: constant, slow, freeze/],
+    [['--connections', '1'], /--connections is "1"; allowed: whole numbers from 2 to 1024/],
+  ] as const)
+    await assertRefused(main, args, {}, message);
 });

@@ -38,16 +38,11 @@ export function TruthSection({ result, truth }: TruthProps) {
   const shown = rows.flatMap(({ tool, run }) =>
     run ? [{ tool, points: pointsOf(run.reported, truth) }] : [],
   );
-  const all = [
-    truth.due.p50_ms,
-    truth.due.max_ms,
-    ...shown.flatMap(({ points }) => points.map(([, y]) => y)),
-  ];
+  const reported = shown.flatMap(({ points }) => points.map(([, value]) => value));
+  const all = [truth.due.p50_ms, truth.due.max_ms, ...reported];
   const low = Math.min(...all.filter((y) => y > 0));
   const range: Curve['range'] = [low / 1.3, 1.3 * Math.max(SPAN * low, ...all)];
-  const [open, waiting] = [true, false].map((is) =>
-    shown.filter(({ tool }) => (tool.model === 'open') === is),
-  );
+  const of = (open: boolean) => shown.filter(({ tool }) => (tool.model === 'open') === open);
   return (
     <section class="truth">
       <h2>
@@ -55,8 +50,8 @@ export function TruthSection({ result, truth }: TruthProps) {
       </h2>
       <p class="aside">{truth.about}</p>
       <div class="charts">
-        <Curves name="Open" truth={truth} shown={open ?? []} range={range} />
-        <Curves name="Closed and paced" truth={truth} shown={waiting ?? []} range={range} />
+        <Curves name="Open" truth={truth} shown={of(true)} range={range} />
+        <Curves name="Closed and paced" truth={truth} shown={of(false)} range={range} />
       </div>
       <FiguresTable result={result} truth={truth} rows={rows} />
       <Said rows={rows} />
@@ -175,7 +170,7 @@ function FiguresTable({ result, truth, rows }: TruthProps & { rows: Row[] }) {
   return (
     <div class="figures">
       <Table
-        caption="Reported by each tool, and beside it the server’s own record; of repeats the first run that is used. Server’s p99: from receipt. Gaps: between requests as they came in. Sent late: behind an even schedule from the first one."
+        caption="Reported by each tool, and beside it the server’s own record; of repeats the run of the median p99. Server’s p99: from receipt. Gaps: between requests as they came in. Sent late: behind an even schedule from the first one."
         columns={columns}
         rows={[{}, ...rows]}
       />

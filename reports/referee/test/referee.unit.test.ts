@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { refereePage, rowOf, tableOf, text, texts } from '../../test/rendering.ts';
 import { cellsOf } from '../cells.ts';
-import { answerOf, commandsOf, kindsOf, markOf, toolsOf } from '../facts.ts';
+import { answerOf, commandsOf, kindsOf, markOf, runOf, toolsOf } from '../facts.ts';
 import type { Quantiles, RefereeRun, Truth } from '../result.ts';
 import { refereeMarkdown, refereeTable } from '../text.ts';
 import { madeResult } from './made.ts';
@@ -146,14 +146,14 @@ const due: Quantiles = {
   max_ms: 500,
 };
 
-function runOf(p99_ms: number, used = true): RefereeRun {
+function madeRun(p99_ms: number, used = true): RefereeRun {
   const reported = { p50_ms: 2, p99_ms, requests: {}, said: [] };
   const served = { ...due, p99_ms: 200 };
   return { tool: 'wrk', truth: 'freeze', used, reported, served } as unknown as RefereeRun;
 }
 
 test('a cell is the median of the runs that are used, by what is reported', () => {
-  const runs = [runOf(40), runOf(4000, false), runOf(400), runOf(200)];
+  const runs = [madeRun(40), madeRun(4000, false), madeRun(400), madeRun(200)];
   const [cell, ...more] = cellsOf(runs, new Map([['freeze', due]]));
   assert.deepEqual(more, []);
   assert.deepEqual(cell, {
@@ -161,7 +161,13 @@ test('a cell is the median of the runs that are used, by what is reported', () =
     due: { p50: 1, p99: 0.5 },
     served: { p50: 1, p99: 1 },
   });
-  assert.deepEqual(cellsOf([runOf(4000, false)], new Map([['freeze', due]])), []);
-  const [two] = cellsOf([runOf(200), runOf(400)], new Map([['freeze', due]]));
+  assert.deepEqual(cellsOf([madeRun(4000, false)], new Map([['freeze', due]])), []);
+  const [two] = cellsOf([madeRun(200), madeRun(400)], new Map([['freeze', due]]));
   assert.equal(two?.due.p99, 0.75, 'of two runs the mean');
+});
+
+test('of repeats that are used the run of the median p99 stands for them', () => {
+  const runs = [madeRun(9, false), madeRun(5), madeRun(2), madeRun(3), madeRun(4)];
+  assert.equal(runOf({ ...result, runs }, 'wrk', 'freeze')?.reported.p99_ms, 3, 'of four the lower');
+  assert.equal(runOf({ ...result, runs: [] }, 'wrk', 'freeze'), undefined);
 });
