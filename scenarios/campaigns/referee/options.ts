@@ -29,7 +29,8 @@ one's p99 is off, and writes a page.
   --seconds 20         the length of each run; 1 to 3600. wrk2 does not record the first 10 s
   --connections 20     of a tool that is held to the rate; 2 to 1024. A closed loop has as many as make about that rate when an answer
                        takes 2 ms
-  --repeats 1          how often each tool meets each truth, every other time in reverse order; 1 to 20
+  --repeats 1          how often each tool meets each truth, every other time in reverse order; 1 to 20. The table has the median, the
+                       least and the largest of the runs that are used
   --install            first installs the pinned versions that are missing, in .stack/generators; Debian's by apt-get, as root
 
 A tool that is not installed is left out, and the page says so. A run is kept but not used when other processes took more than a fifth of the
