@@ -28,12 +28,13 @@ async function start(t: TestContext, flags: string[]) {
   const child = execa(process.execPath, [script, '--tools', 'loop', '--rate', '100', ...flags], {
     ...{ cwd: ROOT, env: { ARRIVAL_REPORTS: reports, NO_COLOR: '1' }, reject: false, all: true },
   });
+  const folders = () => globSync(join(reports, 'runs/*'));
   const result = () => {
-    const [path = ''] = globSync(join(reports, 'runs/referee-*/referee.json'));
+    const path = join(folders()[0] ?? '', 'referee.json');
     assert.ok(existsSync(join(dirname(path), 'index.html')));
     return JSON.parse(readFileSync(path, 'utf8')) as Referee;
   };
-  return { child, result };
+  return { child, folders, result };
 }
 
 test('a closed loop counts as the server does, and reports less than a freeze was', async (t) => {
@@ -60,4 +61,14 @@ test('Ctrl-C ends a campaign, which writes what there is', async (t) => {
   assert.equal(exitCode, 130);
   assert.ok(result().runs.length >= 1);
   assert.ok(result().runs.length < 20);
+});
+
+test('Ctrl-C before the first result leaves no folder', async (t) => {
+  const { child, folders } = await start(t, ['--truths', 'constant', '--seconds', '60']);
+  for await (const line of child.iterable({ from: 'all' })) {
+    if (line.startsWith('referee ')) child.kill('SIGINT');
+  }
+  const { exitCode } = await child;
+  assert.equal(exitCode, 130);
+  assert.deepEqual(folders(), []);
 });

@@ -1,5 +1,5 @@
 /** `npm run referee`: how far off each load generator is, on a server whose truth is known. */
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { cpus, release } from 'node:os';
 import { join, relative } from 'node:path';
 import { execa } from 'execa';
@@ -62,7 +62,10 @@ class Campaign {
     await this.#measureAll(present, folder, supervision).catch((error: Error) => {
       if (!stop.aborted) warn(this.#io, printable(`the campaign ends here: ${error.message}`));
     });
-    if (this.#runs.length === 0) return stop.aborted ? INTERRUPTED : 1;
+    if (this.#runs.length === 0) {
+      await rm(folder, { recursive: true });
+      return stop.aborted ? INTERRUPTED : 1;
+    }
     const result = await this.#write(folder);
     if (stop.aborted) return INTERRUPTED;
     return result.cells.length === present.length * this.#options.truths.length ? 0 : 1;
