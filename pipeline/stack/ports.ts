@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -14,10 +13,19 @@ const TRIES = 100;
 /** The most characters of a command line to show. */
 const SHOWN = 100;
 
+const COUNT = HIGHEST - LOWEST + 1;
+/**
+ * The next port to try. Each process begins elsewhere and goes on from there: two that look at the same time would choose the
+ * same port now and then, if they chose by chance, as nobody listens on it until its server has started.
+ */
+let next = (process.pid * TRIES) % COUNT;
+
 /** A port that nobody listens on. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < TRIES; tries++) {
-    const port = await listenOnce(randomInt(LOWEST, HIGHEST + 1)).catch((error: NodeJS.ErrnoException) => {
+    const candidate = LOWEST + next;
+    next = (next + 1) % COUNT;
+    const port = await listenOnce(candidate).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EADDRINUSE') throw error;
     });
     if (port !== undefined) return port;

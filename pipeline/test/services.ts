@@ -36,12 +36,17 @@ export async function remove(dir: string): Promise<void> {
   await rm(dir, { recursive: true, force: true, maxRetries: 3 });
 }
 
+const READY_WITHIN_MS = 30_000;
+/** Those that were started. */
+const services = new Set<Service>();
+
 /** A test's own server, which can be killed and restarted with its data. */
 export class Service {
   readonly #dir: string;
   readonly #prepare: (dir: string) => Promise<Launch>;
   readonly #readyLine: RegExp;
   #process: Supervised | undefined;
+  #removed = false;
 
   constructor(dir: string, prepare: (dir: string) => Promise<Launch>, readyLine: RegExp) {
     this.#dir = dir;
@@ -49,10 +54,22 @@ export class Service {
     this.#readyLine = readyLine;
   }
 
+  /**
+   * Rejects when the server ends before it is ready, with its last line. Then all servers of this process are removed: hooks that
+   * end one after the other do not get that far, and a process with a server waits for it.
+   */
   async start(): Promise<void> {
+    services.add(this);
     const process = await Supervised.start(await this.#prepare(this.#dir), { logs: this.#dir });
     this.#process = process;
-    await eventually(() => process.lastLines.some((line) => this.#readyLine.test(line)), 'a ready server');
+    try {
+      if (this.#removed) throw new Error('removed');
+      await process.says(this.#readyLine, READY_WITHIN_MS);
+    } catch (error) {
+      const last = process.lastLines.at(-1);
+      await Promise.all([...services].map((service) => service.remove()));
+      throw new Error(`${(error as Error).message}: ${last}`);
+    }
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -61,6 +78,7 @@ export class Service {
 
   /** Stops the server and removes its data. */
   async remove(): Promise<void> {
+    this.#removed = true;
     this.signal('SIGCONT');
     await this.#process?.stop();
     await remove(this.#dir);
