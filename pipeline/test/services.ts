@@ -39,6 +39,8 @@ export async function remove(dir: string): Promise<void> {
 const READY_WITHIN_MS = 30_000;
 /** Those that were started. */
 const services = new Set<Service>();
+/** Why one of them did not start. */
+let failure: Error | undefined;
 
 /** A test's own server, which can be killed and restarted with its data. */
 export class Service {
@@ -46,7 +48,6 @@ export class Service {
   readonly #prepare: (dir: string) => Promise<Launch>;
   readonly #readyLine: RegExp;
   #process: Supervised | undefined;
-  #removed = false;
 
   constructor(dir: string, prepare: (dir: string) => Promise<Launch>, readyLine: RegExp) {
     this.#dir = dir;
@@ -60,16 +61,15 @@ export class Service {
    */
   async start(): Promise<void> {
     services.add(this);
-    const process = await Supervised.start(await this.#prepare(this.#dir), { logs: this.#dir });
-    this.#process = process;
     try {
-      if (this.#removed) throw new Error('removed');
-      await process.says(this.#readyLine, READY_WITHIN_MS);
+      this.#process = await Supervised.start(await this.#prepare(this.#dir), { logs: this.#dir });
+      if (failure === undefined) await this.#process.says(this.#readyLine, READY_WITHIN_MS);
     } catch (error) {
-      const last = process.lastLines.at(-1);
-      await Promise.all([...services].map((service) => service.remove()));
-      throw new Error(`${(error as Error).message}: ${last}`);
+      failure ??= new Error(`${(error as Error).message}: ${this.#process?.lastLines.at(-1)}`);
     }
+    if (failure === undefined) return;
+    await Promise.all([...services].map((service) => service.remove()));
+    throw failure;
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -78,7 +78,6 @@ export class Service {
 
   /** Stops the server and removes its data. */
   async remove(): Promise<void> {
-    this.#removed = true;
     this.signal('SIGCONT');
     await this.#process?.stop();
     await remove(this.#dir);
