@@ -147,7 +147,7 @@ function stageOf(rows: readonly Row[], stages: readonly string[], index: number)
     .slice(0, 1);
 }
 
-/** That no stage can be named where the pipeline reports none, and what makes them known. */
+/** Says that no stage can be named where the pipeline reports none, and what makes stages known. */
 function withoutStage(those: readonly Named[], ...both: Subject[]): string[] {
   const known = ({ stages, spans }: Subject) =>
     Object.keys(spans).length > 0 || Object.values(stages).filter((mean) => mean !== null).length > 1;

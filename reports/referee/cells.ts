@@ -1,4 +1,4 @@
-/** What the runs of all tools come to. Pure. */
+/** Makes a cell of the runs of each tool under each truth. Pure. */
 import jstat from 'jstat';
 import {
   type Cell,

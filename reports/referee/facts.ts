@@ -15,7 +15,7 @@ export interface Mark {
   text: string;
   /** The figure itself. */
   figure: string;
-  /** Of p99: `÷52 to ÷40 in 3 runs`, the least and the largest of the repeats; empty without repeats. */
+  /** The least and the largest p99 of the repeats, `÷52 to ÷40 in 3 runs`; empty without repeats. */
   range: string;
 }
 

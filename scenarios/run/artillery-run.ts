@@ -81,5 +81,5 @@ export class ArtilleryRun extends Child {
   }
 }
 
-// What the referee names to who installs it: the same lock file, one at a time.
+// The referee names this file as the way to install Artillery: from the same lock file, one install at a time.
 if (isEntry(import.meta)) await installed(process);

@@ -112,7 +112,7 @@ function withId(value: unknown, path: string, id: string | number, render: Rende
   }
 }
 
-/** Whether a part of a script has the id of a message in it. */
+/** Returns whether a part of a script has the id of a message in it. */
 export const hasId = (part: unknown): boolean => JSON.stringify(part)?.includes('$arrival.id') ?? false;
 
 /** The parts of a request into which an id can be put. */

@@ -3,7 +3,7 @@ import type { BroadcastChannel } from 'node:worker_threads';
 import { type FromSender, Lines, monotonic, type Ready } from '../thread.ts';
 import type { Due } from './due.ts';
 
-/** How long lines wait for others, ms: each post costs CPU. They say when things happened. */
+/** Lines wait so long for others, ms, as each post costs CPU. They say themselves when things happened. */
 const GATHER = 200;
 
 export class Telling {

@@ -64,7 +64,8 @@ func record(t testing.TB, f *fake.Pipeline, profile, options string) *caller {
 	out, write := io.Pipe()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	c := &caller{
-		t: t, f: f, dir: filepath.Join(t.TempDir(), "run"), in: in, out: bufio.NewReader(out), code: make(chan exitcodes.ExitCode, 1),
+		t: t, f: f, dir: filepath.Join(t.TempDir(), "run"), in: in, out: bufio.NewReader(out),
+		code: make(chan exitcodes.ExitCode, 1),
 		stop: stop, clock: newHostClock(),
 	}
 	logger := logrus.New()

@@ -26,7 +26,7 @@ import { ROOT, type Tool } from './tool.ts';
 import { environment, versionOf } from './tools.ts';
 import { measure } from './trial.ts';
 
-/** What a run takes beside its load: the starts of server and tool, and the last answers, s. */
+/** A run takes so long beside its load, s: server and tool start, and the last answers come. */
 const START_S = 3;
 
 /** Measures the tools, and returns the exit code of the command. */

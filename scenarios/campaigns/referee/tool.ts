@@ -44,7 +44,7 @@ export interface Tool extends Omit<ToolEntry, 'version'> {
   read(output: Output): Figures;
 }
 
-/** How long a tool waits for an answer, where it can be set, s: longer than those of a default load take (saturate, 5 s). */
+/** A tool waits so long for an answer, s, where that can be set. The answers of a default load take 5 s at most (saturate). */
 export const TIMEOUT = 6;
 
 /** Runs k6 as `npm run ramp` does: collections of Go's default collector make k6 late. */

@@ -126,8 +126,8 @@ func (d *directory) withdraw() error {
 	return os.Remove(dir)
 }
 
-// claim makes a directory that nobody else uses. A directory that the user gave may exist, and is not made; an instance's
-// directory must have its own name.
+// claim makes a directory that nobody else uses. A directory that the user gave may exist, and is not made then; an
+// instance's directory must have its own name.
 func (d *directory) claim(dir string) (_ string, made bool, _ error) {
 	for own, n := dir, 2; ; own, n = fmt.Sprintf("%s-%d", dir, n), n+1 {
 		err := os.Mkdir(own, 0o755)

@@ -105,8 +105,8 @@ func (l *line) Close() {
 	}
 }
 
-// Canary connects the canary, and subscribes to the topic of its target. With a filter of the user's its messages have the target
-// of the first flow, since that arrives there.
+// Canary connects the canary, and subscribes to the topic of its target. With a filter of the user's its messages have
+// the target of the first flow, since that arrives there.
 func (o *Options) Canary(ctx context.Context, parts *run.Parts, m receive.Means) (*receive.Path, error) {
 	target := receive.CanaryTarget(parts)
 	topic := o.Prefix + target
