@@ -14,6 +14,7 @@ import {
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
+import { wallClockBase } from '../shared/clock.ts';
 import { printable } from '../shared/printable.ts';
 import { withAdvice } from '../shared/trust.ts';
 import type { Logger } from './log.ts';
@@ -31,6 +32,7 @@ const LONGEST = 300;
 
 /** Spans by OpenTelemetry's SDK and semantic conventions. Only sampled traces have any; the process begins none itself. */
 export class ExportedSpans implements Spans {
+  readonly #base = wallClockBase();
   readonly #provider: TracerProvider;
   readonly #tracer: Tracer;
 
@@ -60,7 +62,7 @@ export class ExportedSpans implements Spans {
 
   /** The SDK itself begins spans at whole ms. */
   now(): number {
-    return performance.timeOrigin + performance.now();
+    return (this.#base + performance.now() * 1000) / 1000;
   }
 
   request(trace: string, from: number, messages: number): SpanOf | undefined {

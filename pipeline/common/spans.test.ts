@@ -37,3 +37,15 @@ test('lost spans are a line when it begins and one when it ends', async (t) => {
   assert.match(lines[1] ?? '', /^spans are exported again, after/);
   assert.equal(lines.length, 2);
 });
+
+// Regression: a whole ingest was a ms ahead of its relays. Node reads the two clocks of `timeOrigin` one after the other.
+test('spans have the wall clock, whatever `timeOrigin` is', async (t) => {
+  const { timeOrigin } = performance;
+  t.mock.getter(Object.getPrototypeOf(performance), 'timeOrigin', () => timeOrigin + 5);
+  const spans = new ExportedSpans('arrival-ingest', 'ingest-1', console);
+  t.after(() => spans.close());
+  const before = Date.now();
+  const now = spans.now();
+  const after = Date.now() + 1;
+  assert.ok(before - 0.05 < now && now < after + 0.05, `${before} < ${now} < ${after}`);
+});

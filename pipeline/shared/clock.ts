@@ -176,9 +176,10 @@ const BASE_WIDTH_US = 1;
 const BASE_TICKS = 50;
 
 /**
- * The µs to add to `monotonic()` (ms) for the wall clock. `performance.timeOrigin` is off by 3 to 11 µs, differently in
- * each process. So the base is taken when `wall()` (ms) ticks over: between the reading before the tick and the one after
- * it. Each tick narrows the interval, up to BASE_TICKS of them.
+ * The µs to add to `monotonic()` (ms) for the wall clock. `performance.timeOrigin` is off by 3 to 15 µs, differently in
+ * each process, and by far more where the process lost its core as it was taken. So the base is taken when `wall()` (ms)
+ * ticks over: between the reading before the tick and the one after it. Each tick narrows the interval, up to BASE_TICKS
+ * of them.
  */
 export function wallClockBase(monotonic = () => performance.now(), wall = Date.now): number {
   let low = Number.NEGATIVE_INFINITY;
