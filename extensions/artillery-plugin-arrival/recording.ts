@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { Child, type Ended } from '../../pipeline/stack/child.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
+import { FEW_COLLECTIONS } from '../../pipeline/stack/k6.ts';
 import {
   type Answer,
   type FromSender,
@@ -32,7 +33,7 @@ class RecorderProcess extends Child {
     super([k6, 'x', 'arrival', 'record', '--quiet', '--log-format=raw'], {
       stdio: ['pipe', 'pipe', 'pipe'],
       kind: 'k6',
-      env: { GOGC: '400', ...process.env },
+      env: { ...FEW_COLLECTIONS, ...process.env },
     });
     // When the recorder is gone, `ended` reports it.
     this.child.stdin?.on('error', () => {});

@@ -8,7 +8,7 @@ import { ConfigError } from '../../pipeline/shared/config.ts';
 import { like } from '../../pipeline/shared/flags.ts';
 import { onItsCpus, readAffinity } from '../../pipeline/stack/affinity.ts';
 import { Child, type Ended } from '../../pipeline/stack/child.ts';
-import { K6, QUIET } from '../../pipeline/stack/k6.ts';
+import { FEW_COLLECTIONS, K6, QUIET } from '../../pipeline/stack/k6.ts';
 import { ownOnly } from '../lib/declarations.js';
 
 /** Addresses for the check of a script, before the pipeline has any. Nothing connects to them. */
@@ -187,8 +187,7 @@ export class K6Run extends Child {
     super([...within, ...pinned, K6, 'run', ...own, ...args, script], {
       stdio: ['inherit', shown === 'errors' ? 'ignore' : 'inherit', shown === 'all' ? 'inherit' : 'pipe'],
       kind: 'k6',
-      // Go's default collector costs k6 an eighth of its CPU.
-      env: { GOGC: '400', ...env, ...QUIET },
+      env: { ...FEW_COLLECTIONS, ...env, ...QUIET },
     });
     if (this.child.stderr) {
       createInterface({ input: this.child.stderr }).on('line', (line) => {

@@ -3,6 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
+import { FEW_COLLECTIONS } from '../../pipeline/stack/k6.ts';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import type { Run } from '../../reports/contract/run.ts';
 import { Catalogue } from '../../reports/history/catalogue.ts';
@@ -43,7 +44,7 @@ describe('instances with execution segments', () => {
 
   /** Starts an instance for each set of flags. */
   const start = (name: string, settings: string[], flags: string[][]) => {
-    const env = { ...pipeline.env, RUN_DIR: join(dir, name), RUN_ID: newRunId(), GOGC: '400' };
+    const env = { ...pipeline.env, RUN_DIR: join(dir, name), RUN_ID: newRunId(), ...FEW_COLLECTIONS };
     const load = settings.flatMap((setting) => ['-e', setting]);
     return flags.map((own) => k6([...QUIET, ...load, ...own, 'scenarios/smoke.js'], env));
   };
@@ -120,7 +121,7 @@ describe('instances with execution segments', () => {
   // The pods of an Indexed Job do the same, with an image that has no shell.
   test('find their part in the environment, and the last one to end merges the reports', async () => {
     const run = join(dir, 'job');
-    const env = { ...pipeline.env, RUN_DIR: run, RUN_ID: newRunId(), INSTANCES: '3', GOGC: '400' };
+    const env = { ...pipeline.env, RUN_DIR: run, RUN_ID: newRunId(), INSTANCES: '3', ...FEW_COLLECTIONS };
     const load = ['-e', 'DURATION=2', '-e', 'RATE=50', 'scenarios/smoke.js'];
     const ended = await Promise.all(
       [0, 1, 2].map((index) => k6([...QUIET, ...load], { ...env, JOB_COMPLETION_INDEX: `${index}` })),

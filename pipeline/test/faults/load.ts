@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Interval, Run } from '../../../reports/contract/run.ts';
-import { K6, QUIET } from '../../stack/k6.ts';
+import { FEW_COLLECTIONS, K6, QUIET } from '../../stack/k6.ts';
 import { Supervised } from '../../stack/process.ts';
 import { READY_MS, until } from './until.ts';
 
@@ -52,7 +52,7 @@ export class Load {
     const [command = K6, ...before] = [...within, K6];
     const args = [...before, 'run', '-q', '--log-format', 'raw', '--no-color', SCRIPT];
     const load = JSON.stringify({ senders: 128, maxSenders: 128, batch: 1, fill: 0, ...options });
-    const env = { ...QUIET, GOGC: '400', RUN_DIR: dir, FAULT_LOAD: load };
+    const env = { ...QUIET, ...FEW_COLLECTIONS, RUN_DIR: dir, FAULT_LOAD: load };
     return new Load(dir, await Supervised.start({ name: 'k6', command, args, env }, { logs }));
   }
 

@@ -1,5 +1,6 @@
 /** A load generator of the referee: how it is installed and run, and how its report is read. */
 import { join } from 'node:path';
+import { FEW_COLLECTIONS } from '../../../pipeline/stack/k6.ts';
 import {
   type Figures,
   PERCENTILES,
@@ -47,8 +48,8 @@ export interface Tool extends Omit<ToolEntry, 'version'> {
 /** A tool waits so long for an answer, s, where that can be set. The answers of a default load take 5 s at most (saturate). */
 export const TIMEOUT = 6;
 
-/** Runs k6 as `npm run ramp` does: collections of Go's default collector make k6 late. */
-export const K6 = 'GOGC=400 ./k6 run --quiet --no-color';
+/** Runs k6 as `npm run ramp` does. */
+export const K6 = `GOGC=${FEW_COLLECTIONS.GOGC} ./k6 run --quiet --no-color`;
 
 const UNITS: Record<string, number> = { us: 0.001, ms: 1, s: 1000, m: 60_000, secs: 1000 };
 
