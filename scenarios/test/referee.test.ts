@@ -46,7 +46,7 @@ test('a closed loop counts as the server does, and reports less than a freeze wa
   const { done = 0, failed = 0 } = reported.requests;
   assert.equal(done + failed, requests.begun);
   assert.equal(served.count, requests.answered);
-  assert.match(command, /^node \S+loop\.mjs http:\/\/127\.0\.0\.1:\d+\/ 4$/);
+  assert.match(command, /^node \S+loop\.mjs http:\/\/127\.0\.0\.1:\d+\/ 4 \d+$/);
   assert.equal(truths[0]?.due.count, 400);
   assert.ok((reported.p99_ms ?? 0) < (truths[0]?.due.p99_ms ?? 0), 'it sends nothing in the freeze');
   assert.equal(tools[0]?.version, process.versions.node);

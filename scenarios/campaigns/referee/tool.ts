@@ -1,6 +1,7 @@
 /** A load generator of the referee: how it is installed and run, and how its report is read. */
 import { join } from 'node:path';
 import { FEW_COLLECTIONS } from '../../../pipeline/stack/k6.ts';
+import { count } from '../../../reports/format.ts';
 import {
   type Figures,
   PERCENTILES,
@@ -33,6 +34,14 @@ export interface Output {
   file(name: string): string;
 }
 
+export type Counted = [text: string, count: number];
+
+/** Report is what an adapter finds in the output. */
+export interface Report extends Omit<Figures, 'said'> {
+  /** Lines, or texts that the tool counts. {@link folded} makes the lines of the result. */
+  said: readonly (string | Counted)[];
+}
+
 export interface Tool extends Omit<ToolEntry, 'version'> {
   /** The command that prints its version, and where that is in the output. */
   version: [command: string, pattern: RegExp];
@@ -42,7 +51,7 @@ export interface Tool extends Omit<ToolEntry, 'version'> {
    */
   command(load: Load, folder: string): string;
   /** @throws if the output has no figures */
-  read(output: Output): Figures;
+  read(output: Output): Report;
 }
 
 /** A tool waits so long for an answer, s, where that can be set. The answers of a default load take 5 s at most (saturate). */
@@ -65,10 +74,27 @@ export function numberIn(text: string, pattern: RegExp): number | undefined {
   return found === undefined ? undefined : Number(found);
 }
 
-/** The lines of a text that a pattern finds, without repeats, at most five. */
+/** The lines of a text that a pattern finds. */
 export function linesWith(text: string, pattern: RegExp): string[] {
-  const found = text.split('\n').flatMap((line) => (pattern.test(line) ? line.trim() : []));
-  return [...new Set(found)].slice(0, 5);
+  return text.split('\n').flatMap((line) => (pattern.test(line) ? line.trim() : []));
+}
+
+/** The sum of what is counted. */
+export function total(counts: readonly Counted[]): number {
+  return counts.reduce((sum, [, count]) => sum + count, 0);
+}
+
+/** What a tool says, at most five lines: like ones are one with their number, `12 × reset`. They may differ by time and port. */
+export function folded(said: Report['said']): string[] {
+  const counts = new Map<string, number>();
+  for (const [line, times] of said.map((one): Counted => (typeof one === 'string' ? [one, 1] : one))) {
+    const text = line
+      .replace(/^\[?\d{4}-\d\d-\d\d[ T][\d:.,]+Z?\]? /, '')
+      .replaceAll(/(127\.0\.0\.1:)\d+/g, '$1PORT');
+    counts.set(text, (counts.get(text) ?? 0) + times);
+  }
+  const lines = [...counts].map(([text, times]) => (times === 1 ? text : `${count(times)} × ${text}`));
+  return lines.slice(0, 5);
 }
 
 /**

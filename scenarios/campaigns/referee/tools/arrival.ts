@@ -1,11 +1,8 @@
 import type { Run } from '../../../../reports/contract/run.ts';
-import { HERE, K6, known, TIMEOUT, type Tool } from '../tool.ts';
+import { HERE, K6, TIMEOUT, type Tool, times } from '../tool.ts';
 
 const timesOf = ({ p50, p90, p99, p999, max }: Run['latency']['arrival']) =>
-  known({
-    ...{ p50_ms: p50 ?? undefined, p90_ms: p90 ?? undefined, p99_ms: p99 ?? undefined },
-    ...{ p999_ms: p999 ?? undefined, max_ms: max ?? undefined },
-  });
+  times([p50, p90, p99, p999, max]);
 
 const base: Omit<Tool, 'name' | 'title' | 'command'> = {
   model: 'open',

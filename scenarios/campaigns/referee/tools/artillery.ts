@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Percentile } from '../../../../reports/referee/result.ts';
 import { ARTILLERY } from '../../../run/artillery-run.ts';
-import { ROOT, TIMEOUT, type Tool, times } from '../tool.ts';
+import { ROOT, TIMEOUT, type Tool, times, total } from '../tool.ts';
 
 export const artillery: Tool = {
   name: 'artillery',
@@ -29,9 +29,9 @@ export const artillery: Tool = {
       ...times([time.p50, time.p90, time.p99, time.p999, time.max]),
       requests: {
         ...{ asked: of('vusers.created'), begun: of('http.requests'), done: of('http.responses') },
-        failed: errors.reduce((sum, [, count]) => sum + count, 0),
+        failed: total(errors),
       },
-      said: errors.map(([name, count]) => `${name}: ${count}`),
+      said: errors,
     };
   },
 };

@@ -19,7 +19,7 @@ const closed: Tool = {
     return {
       ...times([latency.p50, latency.p90, latency.p99, latency.p99_9, latency.max]),
       requests: { begun: requests.sent, done, failed: errors }, // errors has the time-outs
-      said: timeouts > 0 ? [`timeouts: ${timeouts}`] : [],
+      said: timeouts > 0 ? [['timeouts', timeouts]] : [],
     };
   },
   command: ({ url, loops, seconds }) => `${AUTOCANNON} -c ${loops} -d ${seconds} ${url}`,

@@ -1,4 +1,4 @@
-import { linesWith, msOf, TIMEOUT, type Tool, times } from '../tool.ts';
+import { type Counted, msOf, TIMEOUT, type Tool, times, total } from '../tool.ts';
 
 const closed: Tool = {
   name: 'hey',
@@ -10,15 +10,16 @@ const closed: Tool = {
   read({ stdout }) {
     const at = (p: number) => msOf(new RegExp(`^\\s+${p}% in (.+)$`, 'm').exec(stdout)?.[1]);
     const [answers = '', errors = ''] = stdout.split('Error distribution:');
-    const count = (text: string, pattern: RegExp) =>
-      [...text.matchAll(pattern)].reduce((sum, [, found]) => sum + Number(found), 0);
+    const counted = (text: string, pattern: RegExp) =>
+      [...text.matchAll(pattern)].map(([, count, what = '']): Counted => [what, Number(count)]);
+    const said = counted(errors, /^\s+\[(\d+)\]\s+(.+)$/gm);
     return {
       ...times([at(50), at(90), at(99), undefined, msOf(/^\s+Slowest:\s+(.+)$/m.exec(stdout)?.[1])]),
       requests: {
-        done: count(answers, /^\s+\[2\d\d\]\s+(\d+) responses/gm),
-        failed: count(errors, /^\s+\[(\d+)\]/gm),
+        done: total(counted(answers, /^\s+\[2\d\d\]\s+(\d+) responses/gm)),
+        failed: total(said),
       },
-      said: linesWith(errors, /\S/),
+      said,
     };
   },
   command: ({ url, loops, seconds }) => `hey -z ${seconds}s -c ${loops} -t ${TIMEOUT} ${url}`,

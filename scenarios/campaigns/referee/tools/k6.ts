@@ -1,4 +1,4 @@
-import { HERE, K6, linesWith, TIMEOUT, type Tool, times } from '../tool.ts';
+import { type Counted, HERE, K6, linesWith, TIMEOUT, type Tool, times } from '../tool.ts';
 
 /** handleSummary's data, as far as it is read. */
 interface Summary {
@@ -22,7 +22,7 @@ const by = (executor: string, own: Pick<Tool, 'name' | 'model' | 'why'>): Tool =
       ...times([med, p90, p99, p999, max]),
       requests: { asked: begun + dropped, begun, done: begun - failed, failed },
       said: [
-        ...(dropped > 0 ? [`dropped_iterations: ${dropped}`] : []),
+        ...(dropped > 0 ? [['dropped_iterations', dropped] satisfies Counted] : []),
         ...linesWith(stderr, /Insufficient VUs/).map((line) => /msg="(.*?)"/.exec(line)?.[1] ?? line),
       ],
     };

@@ -1,7 +1,7 @@
-// The known-bad one: a closed loop, as it is often written. Usage: loop.mjs URL SECONDS
+// The known-bad one: a closed loop, as it is often written. Usage: loop.mjs URL SECONDS TIMEOUT
 import http from 'node:http';
 
-const [url, seconds] = process.argv.slice(2);
+const [url, seconds, timeout] = process.argv.slice(2);
 const agent = new http.Agent({ keepAlive: true });
 const times = [];
 let failed = 0;
@@ -9,7 +9,9 @@ const end = performance.now() + 1000 * seconds;
 while (performance.now() < end) {
   const start = performance.now();
   await new Promise((resolve) => {
-    const request = http.get(url, { agent, timeout: 5000 }, (answer) => answer.resume().on('end', resolve));
+    const request = http.get(url, { agent, timeout: 1000 * timeout }, (answer) =>
+      answer.resume().on('end', resolve),
+    );
     request.on('timeout', () => request.destroy()).on('close', resolve);
     request.on('error', () => failed++);
   });

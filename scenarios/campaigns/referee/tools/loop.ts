@@ -1,4 +1,4 @@
-import { HERE, type Tool } from '../tool.ts';
+import { HERE, TIMEOUT, type Tool } from '../tool.ts';
 
 export const loop: Tool = {
   name: 'loop',
@@ -7,7 +7,7 @@ export const loop: Tool = {
   why: 'Known to be wrong: it times each request, and sends none while it waits.',
   install: 'npm run setup',
   version: ['node --version', /v([\d.]+)/],
-  command: ({ url, seconds }) => `node ${HERE}/loop.mjs ${url} ${seconds}`,
+  command: ({ url, seconds }) => `node ${HERE}/loop.mjs ${url} ${seconds} ${TIMEOUT}`,
   read({ stdout }) {
     const { done, failed, ...times } = JSON.parse(stdout) as Record<string, number>;
     return { ...times, requests: { done: done as number, failed: failed as number }, said: [] };

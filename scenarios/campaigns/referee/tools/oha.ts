@@ -1,4 +1,4 @@
-import { TIMEOUT, type Tool, times } from '../tool.ts';
+import { TIMEOUT, type Tool, times, total } from '../tool.ts';
 
 interface Report extends Record<'statusCodeDistribution' | 'errorDistribution', Record<string, number>> {
   summary: { slowest: number };
@@ -8,8 +8,6 @@ interface Report extends Record<'statusCodeDistribution' | 'errorDistribution', 
 
 const OHA = `oha --no-tui --output-format json -t ${TIMEOUT}s`;
 
-const sum = (counts: Record<string, number>) => Object.values(counts).reduce((all, count) => all + count, 0);
-
 const closed: Tool = {
   ...{ name: 'oha', title: 'oha', model: 'closed', why: 'A closed loop.' },
   install: 'cargo install --locked --root .stack/generators oha --version 1.9.0',
@@ -17,10 +15,11 @@ const closed: Tool = {
   read({ stdout }) {
     const report = JSON.parse(stdout) as Report;
     const { latencyPercentiles: at, statusCodeDistribution: answers, errorDistribution: errors } = report;
+    const said = Object.entries(errors);
     return {
       ...times([at.p50, at.p90, at.p99, at['p99.9'], report.summary.slowest], 0.001),
-      requests: { done: sum(answers), failed: sum(errors) },
-      said: Object.entries(errors).map(([error, count]) => `${error}: ${count}`),
+      requests: { done: total(Object.entries(answers)), failed: total(said) },
+      said,
     };
   },
   command: ({ url, loops, seconds }) => `${OHA} -z ${seconds}s -c ${loops} ${url}`,
