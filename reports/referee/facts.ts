@@ -1,6 +1,6 @@
 /** What the page, the document and the terminal say of a result. Pure. */
 import { changeText, count, figure, instant, ms, msUnit, percent, plural } from '../format.ts';
-import type { Cell, Model, Percentile, Referee, RefereeRun, ToolEntry, Truth } from './result.ts';
+import type { Cell, Model, Percentile, Referee, RefereeRun, Requests, ToolEntry, Truth } from './result.ts';
 
 /** A figure is right within 5 % of the truth, or 0.3 ms where that is more. */
 const RIGHT = { share: 0.05, ms: 0.3 };
@@ -148,6 +148,40 @@ function latest({ tools, runs }: Referee): number | null {
   return late.length === 0 ? null : Math.max(...late);
 }
 
+/** The failures that the server made. */
+export function failuresOf({ reset, lost, refused_connections }: Requests): number {
+  return reset + lost + refused_connections;
+}
+
+/** What the server's record has and a tool does not report, or the reverse: `wrk: 8 of 8 failures under lost`. */
+function miscounts(result: Referee, reverse = false): string {
+  const { connections } = result.load;
+  const differing = ({ reported, requests }: RefereeRun): string | undefined => {
+    const { begun, done = 0, failed = 0 } = reported.requests;
+    const server = {
+      failure: failuresOf(requests),
+      request: requests.begun + requests.refused_connections,
+    };
+    const tool = { failure: failed, request: begun ?? done + failed };
+    const [more, less] = reverse ? [tool, server] : [server, tool];
+    // At the end each connection may have a request under way, which a tool counts or not.
+    const kind = (['failure', 'request'] as const).find(
+      (of) => more[of] - less[of] > (of === 'failure' && !reverse ? 0 : connections),
+    );
+    return kind && `${count(more[kind] - less[kind])} of ${plural(more[kind], kind)}`;
+  };
+  return toolsOf(result)
+    .flatMap(({ name, title }) => {
+      const under = result.truths.flatMap((truth) => {
+        const run = runOf(result, name, truth.name);
+        const what = run && differing(run);
+        return what === undefined ? [] : `${what} under ${truth.name}`;
+      });
+      return under.length === 0 ? [] : `${title}: ${under.join(', ')}`;
+    })
+    .join('; ');
+}
+
 /** Why each kind of tool errs, and which rows are of that kind. */
 export function kindsOf(result: Referee): { title: string; text: string; rows: string }[] {
   const { rate, seconds } = result.load;
@@ -158,6 +192,7 @@ export function kindsOf(result: Referee): { title: string; text: string; rows: s
       .join('; ');
   const others = (model: Model) => rows((tool) => tool.model === model && !tool.own);
   const late = latest(result);
+  const [hidden, unseen] = [miscounts(result), miscounts(result, true)];
   return [
     {
       title: 'A closed loop waits with the server',
@@ -189,6 +224,24 @@ export function kindsOf(result: Referee): { title: string; text: string; rows: s
       text: 'First requests open connections, and the tool’s own code is cold. A tool that counts them reports its own start; one that leaves them out sees another share of the server’s faults. A truth begins with the first request and leaves nothing out.',
       rows: '',
     },
+    ...(hidden === ''
+      ? []
+      : [
+          {
+            title: 'What fails may stay hidden',
+            text: 'The server has failures and requests that the tool does not report. When a connection is reset, some clients send its request again and count it once. Of an answer that never comes a tool says nothing if it keeps waiting, or ends before it gives up.',
+            rows: hidden,
+          },
+        ]),
+    ...(unseen === ''
+      ? []
+      : [
+          {
+            title: 'What only the tool has seen',
+            text: 'The tool reports failures and requests that the server does not have: it cut off what it waited for, or counts what it never sent.',
+            rows: unseen,
+          },
+        ]),
     ...(late === null
       ? []
       : [

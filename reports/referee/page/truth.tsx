@@ -3,7 +3,7 @@ import { Chart } from '../../page/chart.tsx';
 import { overOneAxis } from '../../page/chart-data.ts';
 import { styleOf } from '../../page/chart-series.ts';
 import { type Column, Long, Table } from '../../page/table.tsx';
-import { ARROWS, markOf, runOf, toolsOf } from '../facts.ts';
+import { ARROWS, failuresOf, markOf, runOf, toolsOf } from '../facts.ts';
 import {
   type Figures,
   PERCENTILES,
@@ -157,7 +157,7 @@ function FiguresTable({ result, truth, rows }: TruthProps & { rows: Row[] }) {
     { head: 'server’s p99', unit: 'ms', cell: ({ run }) => run && ms(run.served.p99_ms) },
     counted('begun', ({ begun }) => begun),
     counted('done', ({ answered }) => answered),
-    counted('failed', ({ reset, lost, refused_connections }) => reset + lost + refused_connections),
+    counted('failed', failuresOf),
     { head: 'gaps', unit: 'p99, ms', cell: ({ run }) => run && ms(run.gaps.p99_ms) },
     { head: 'sent late', unit: 'p99, ms', cell: ({ run }) => run && ms(run.gaps.late_p99_ms) },
     { head: 'CPU', unit: 'µs/request', cell: ({ run }) => run && figure(run.cpu_us) },

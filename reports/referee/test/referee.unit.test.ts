@@ -71,6 +71,32 @@ test('each kind of error names the rows of its kind', () => {
   );
 });
 
+test('what the server has and a tool does not report is said, and the reverse', () => {
+  const counts = (reset: number, begun: number, reported: RefereeRun['reported']['requests']) =>
+    kindsOf({
+      ...result,
+      runs: result.runs.map((run) =>
+        run.tool === 'loop' && run.truth === 'freeze'
+          ? {
+              ...run,
+              requests: { ...run.requests, begun, reset },
+              reported: { ...run.reported, requests: reported },
+            }
+          : run,
+      ),
+    })
+      .map(({ rows }) => rows)
+      .filter((rows) => rows.includes(' of '));
+  const under = (what: string) => [`a *closed* <loop>: ${what} under freeze`];
+  assert.deepEqual(counts(5, 2405, { done: 2400 }), under('5 of 5 failures'), 'sent again');
+  assert.deepEqual(counts(5, 2405, { done: 2400, failed: 5 }), []);
+  assert.deepEqual(counts(0, 2420, { done: 2400 }), [], 'each of 20 connections has one under way');
+  assert.deepEqual(counts(0, 2421, { done: 2400 }), under('21 of 2,421 requests'));
+  assert.deepEqual(counts(0, 2421, { begun: 2421, done: 2400 }), []);
+  assert.deepEqual(counts(0, 2400, { done: 2400, failed: 21 }), under('21 of 21 failures'));
+  assert.deepEqual(counts(0, 2379, { done: 2400 }), under('21 of 2,400 requests'));
+});
+
 test('page, document and terminal show the same marks, and what is not measured', () => {
   const page = refereePage(result);
   const document = refereeMarkdown(result);
