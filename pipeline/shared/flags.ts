@@ -31,6 +31,15 @@ export function like(name: string, allowed: readonly string[]): string {
   return near && distance(name, near) <= Math.max(1, Math.min(3, letters / 2)) ? `, ${near} is` : '';
 }
 
+/** The words that a flag gives, in the order of `allowed`; by default all of them. @throws {ConfigError} */
+export function listOf<T extends string>(flag: string, text: string | undefined, allowed: readonly T[]): T[] {
+  const given: readonly string[] = text?.split(',') ?? allowed;
+  const wrong = given.find((one) => !allowed.includes(one as T));
+  if (wrong === undefined) return allowed.filter((one) => given.includes(one));
+  const near = like(wrong, allowed);
+  throw new ConfigError(`--${flag} is "${text}"${near}; allowed: ${allowed.join(', ')}, with commas between`);
+}
+
 interface Range {
   least: number;
   most: number;

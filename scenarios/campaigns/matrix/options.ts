@@ -1,5 +1,5 @@
 import { ConfigError } from '../../../pipeline/shared/config.ts';
-import { numberOf, readFlags } from '../../../pipeline/shared/flags.ts';
+import { listOf, numberOf, readFlags } from '../../../pipeline/shared/flags.ts';
 import { type By, NETWORKS, type Network } from '../../lab/networks.ts';
 import { refusePipeline, startsEach } from '../../run/pipeline-file.ts';
 
@@ -64,24 +64,13 @@ export function readOptions(args: readonly string[]): Options | 'help' {
   type Name = Exclude<keyof typeof values, 'help' | 'capacity'>;
   const number = (name: Name, fallback: number, least: number, most: number, broken = false) =>
     numberOf(name, values[name] ?? String(fallback), { least, most, broken });
-  const list = <T extends string>(name: Name, allowed: readonly T[]): T[] => {
-    const given = (values[name] ?? allowed.join(',')).split(',');
-    for (const one of given)
-      if (!allowed.includes(one as T))
-        throw new ConfigError(
-          `--${name} is "${values[name]}"; allowed: ${allowed.join(', ')}, with commas between`,
-        );
-    return allowed.filter((one) => given.includes(one));
-  };
   const { by = 'auto' } = values;
   if (by !== 'auto' && by !== 'kernel' && by !== 'proxy')
     throw new ConfigError(`--by is "${by}"; allowed: auto, kernel, proxy`);
-  const networks = list(
-    'networks',
-    NETWORKS.map(({ name }) => name),
-  );
+  const names = NETWORKS.map(({ name }) => name);
+  const networks = listOf('networks', values.networks, names);
   return {
-    topologies: list('topologies', TOPOLOGIES),
+    topologies: listOf('topologies', values.topologies, TOPOLOGIES),
     networks: NETWORKS.filter(({ name }) => networks.includes(name)),
     repeat: number('repeat', 3, 1, 20),
     rate: number('rate', 200, 1, 100_000),

@@ -1,5 +1,4 @@
-import { ConfigError } from '../../../pipeline/shared/config.ts';
-import { like, numberOf, readFlags } from '../../../pipeline/shared/flags.ts';
+import { listOf, numberOf, readFlags } from '../../../pipeline/shared/flags.ts';
 import type { Tool } from './tool.ts';
 import { TOOLS } from './tools.ts';
 
@@ -51,20 +50,10 @@ export function readOptions(args: readonly string[]): Options | 'help' {
     least: number,
     most: number,
   ) => numberOf(name, values[name] ?? String(fallback), { least, most });
-  const list = (name: 'tools' | 'truths', allowed: readonly string[]) => {
-    const given = (values[name] ?? 'all').split(',');
-    if (values[name] === undefined || values[name] === 'all') return [...allowed];
-    for (const one of given)
-      if (!allowed.includes(one))
-        throw new ConfigError(
-          `--${name} is "${values[name]}"${like(one, allowed)}; allowed: ${allowed.join(', ')}, with commas between`,
-        );
-    return allowed.filter((one) => given.includes(one));
-  };
-  const tools = list(
-    'tools',
-    TOOLS.map(({ name }) => name),
-  );
+  const list = (name: 'tools' | 'truths', allowed: readonly string[]) =>
+    listOf(name, values[name] === 'all' ? undefined : values[name], allowed);
+  const names = TOOLS.map(({ name }) => name);
+  const tools = list('tools', names);
   return {
     tools: TOOLS.filter(({ name }) => tools.includes(name)),
     truths: list('truths', TRUTHS),

@@ -22,8 +22,7 @@ const usage = `A server that answers by a script, for load generators whose figu
   referee serve --truth NAME --rate R --seconds S [--connections N]
 
 serve prints its address, {"address":"127.0.0.1:PORT"}, answers until it gets SIGTERM or SIGINT, and prints the record
-of what it did as one line of JSON. The script's time begins with the first request. A request to ` + truth.Warm + ` is
-answered at once and is not part of the record.
+of what it did as one line of JSON. The script's time begins with the first request.
 
   --truth NAME     what the server does
   --rate R         how many requests/s the load generator is asked for

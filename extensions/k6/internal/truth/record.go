@@ -8,17 +8,12 @@ import (
 
 // Record is what the server did.
 type Record struct {
-	Truth   string  `json:"truth"`
-	Rate    float64 `json:"rate"`
-	Seconds float64 `json:"seconds"`
 	// Due is worked out from the schedule: see Truth.Due.
 	Due Quantiles `json:"due"`
 	// Served is from the first bytes of a request until the last byte of its answer, by the kernel's stamps of both.
 	Served   Quantiles `json:"served"`
 	Requests Requests  `json:"requests"`
 	Gaps     Gaps      `json:"gaps"`
-	// SecondsActive is from the first request to the last.
-	SecondsActive float64 `json:"seconds_active"`
 }
 
 // Requests counts what became of the requests. Those that are none of answered, reset and lost were waiting for their

@@ -16,9 +16,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
-// Warm is a path that is answered at once and leaves no trace in the record: for whoever waits until the server is up.
-const Warm = "/warm"
-
 // Server answers requests of HTTP/1.0 and 1.1, of any method and path, by the script of a truth.
 //
 // The script counts from the kernel's stamp of a request, not from when this process came to read it, and the time of
@@ -93,14 +90,10 @@ func (s *Server) Record() Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	begun, served := slices.Sorted(slices.Values(s.begun)), slices.Sorted(slices.Values(s.served))
-	r := Record{
-		Truth: s.truth.Name, Rate: s.load.Rate, Seconds: s.load.Seconds, Due: QuantilesOf(s.truth.Due(s.load)),
-		Served: QuantilesOf(served), Requests: s.requests, Gaps: evenness(begun, s.load),
+	return Record{
+		Due: QuantilesOf(s.truth.Due(s.load)), Served: QuantilesOf(served), Requests: s.requests,
+		Gaps: evenness(begun, s.load),
 	}
-	if len(begun) > 0 {
-		r.SecondsActive = (begun[len(begun)-1] - begun[0]).Seconds()
-	}
-	return r
 }
 
 // begin records a request, and returns when it is to be answered or reset.
@@ -154,12 +147,6 @@ func (c *connection) serve(ctx context.Context) {
 		if _, err := io.Copy(io.Discard, request.Body); err != nil {
 			return
 		}
-		if request.URL.Path == Warm {
-			if _, err := c.in.Write(answer(request)); err != nil || request.Close {
-				return
-			}
-			continue
-		}
 		if !c.known {
 			c.known = true
 			c.note(func(r *Requests) { r.Connections++ })
@@ -191,7 +178,7 @@ func wait(ctx context.Context, at time.Time) bool {
 
 // answer answers a request; false: its connection is closed.
 func (c *connection) answer(request *http.Request, came socket.Arrival) bool {
-	c.sent() // an answer to Warm
+	c.sent() // a stamp of the answer before that came late
 	if _, err := c.in.Write(answer(request)); err != nil {
 		return false
 	}
