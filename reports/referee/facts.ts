@@ -192,7 +192,7 @@ export function kindsOf(result: Referee): { title: string; text: string; rows: s
       .join('; ');
   const others = (model: Model) => rows((tool) => tool.model === model && !tool.own);
   const late = latest(result);
-  const [hidden, unseen] = [miscounts(result), miscounts(result, true)];
+  const where = (rows: string, title: string, text: string) => (rows === '' ? [] : [{ title, text, rows }]);
   return [
     {
       title: 'A closed loop waits with the server',
@@ -224,33 +224,21 @@ export function kindsOf(result: Referee): { title: string; text: string; rows: s
       text: 'First requests open connections, and the tool’s own code is cold. A tool that counts them reports its own start; one that leaves them out sees another share of the server’s faults. A truth begins with the first request and leaves nothing out.',
       rows: '',
     },
-    ...(hidden === ''
-      ? []
-      : [
-          {
-            title: 'What fails may stay hidden',
-            text: 'The server has failures and requests that the tool does not report. When a connection is reset, some clients send its request again and count it once. Of an answer that never comes a tool says nothing if it keeps waiting, or ends before it gives up.',
-            rows: hidden,
-          },
-        ]),
-    ...(unseen === ''
-      ? []
-      : [
-          {
-            title: 'What only the tool has seen',
-            text: 'The tool reports failures and requests that the server does not have: it cut off what it waited for, or counts what it never sent.',
-            rows: unseen,
-          },
-        ]),
-    ...(late === null
-      ? []
-      : [
-          {
-            title: 'What is wrong in our own rows',
-            text: `They count from due, so their figures hold their own lateness: on this machine p99 is up to ${ms(late)} ms above that from send. An answer has arrived when the kernel has it, so late reading adds nothing; a program that reads late waits longer. The server’s own lateness is in all rows alike. A histogram of three digits rounds by up to 0.1 %.`,
-            rows: rows(({ own }) => own),
-          },
-        ]),
+    ...where(
+      miscounts(result),
+      'What fails may stay hidden',
+      'The server has failures and requests that the tool does not report. When a connection is reset, some clients send its request again and count it once. Of an answer that never comes a tool says nothing if it keeps waiting, or ends before it gives up.',
+    ),
+    ...where(
+      miscounts(result, true),
+      'What only the tool has seen',
+      'The tool reports failures and requests that the server does not have: it cut off what it waited for, or counts what it never sent.',
+    ),
+    ...where(
+      late === null ? '' : rows(({ own }) => own),
+      'What is wrong in our own rows',
+      `They count from due, so their figures hold their own lateness: on this machine p99 is up to ${ms(late)} ms above that from send. An answer has arrived when the kernel has it, so late reading adds nothing; a program that reads late waits longer. The server’s own lateness is in all rows alike. A histogram of three digits rounds by up to 0.1 %.`,
+    ),
   ];
 }
 

@@ -8,16 +8,7 @@ import type { Referee } from '../../reports/referee/result.ts';
 import { ROOT } from './harness.ts';
 
 before(async () => {
-  const build = [
-    'build',
-    '-C',
-    'extensions/k6',
-    '-buildvcs=false',
-    '-o',
-    '../../.stack/referee',
-    './cmd/referee',
-  ];
-  await execa('go', build, { cwd: ROOT });
+  await execa({ cwd: ROOT })`go build -C extensions/k6 -buildvcs=false -o ../../.stack/referee ./cmd/referee`;
 });
 
 /** Starts a campaign of the known-bad tool, which needs no installation, with reports of its own. */
