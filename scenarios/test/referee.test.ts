@@ -4,11 +4,18 @@ import { dirname, join } from 'node:path';
 import { before, type TestContext, test } from 'node:test';
 import { execa } from 'execa';
 import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
-import type { Referee } from '../../reports/referee/result.ts';
+import type { Referee, Truth } from '../../reports/referee/result.ts';
+import { TRUTHS } from '../campaigns/referee/options.ts';
 import { ROOT } from './harness.ts';
 
 before(async () => {
   await execa({ cwd: ROOT })`go build -C extensions/k6 -buildvcs=false -o ../../.stack/referee ./cmd/referee`;
+});
+
+test('the truths that options name are those of the server', async () => {
+  const { stdout } = await execa(join(ROOT, '.stack/referee'), ['truths']);
+  const names = (JSON.parse(stdout) as Truth[]).map(({ name }) => name);
+  assert.deepEqual(names, TRUTHS);
 });
 
 /** Starts a campaign of the known-bad tool, which needs no installation, with reports of its own. */

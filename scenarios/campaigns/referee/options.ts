@@ -15,7 +15,8 @@ export interface Options {
   install: boolean;
 }
 
-export const TRUTHS = ['constant', 'slow', 'freeze', 'saturate', 'limit', 'reset', 'lost', 'bursts'];
+/** As `.stack/referee truths` prints them, which the help does not need to be there. */
+export const TRUTHS = ['constant', 'slow', 'freeze', 'saturate', 'bursts', 'limit', 'reset', 'lost'];
 
 export const HELP = `Runs load generators against a server whose behaviour is scripted and whose own record is the truth. Prints by what factor each
 one's p99 is off, and writes a page.
