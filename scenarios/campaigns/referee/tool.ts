@@ -36,9 +36,10 @@ export interface Output {
 
 export type Counted = [text: string, count: number];
 
-/** Report is what an adapter finds in the output. */
-export interface Report extends Omit<Figures, 'said'> {
-  /** Lines, or texts that the tool counts. {@link folded} makes the lines of the result. */
+/** Report is what an adapter finds in the output. {@link figuresOf} makes the figures of it. */
+export interface Report extends Omit<Figures, 'said' | 'requests'> {
+  requests: { [K in keyof Figures['requests']]: Figures['requests'][K] | undefined };
+  /** Lines, or texts that the tool counts. */
   said: readonly (string | Counted)[];
 }
 
@@ -84,8 +85,13 @@ export function total(counts: readonly Counted[]): number {
   return counts.reduce((sum, [, count]) => sum + count, 0);
 }
 
-/** What a tool says, at most five lines: like ones are one with their number, `12 × reset`. They may differ by time and port. */
-export function folded(said: Report['said']): string[] {
+/** The figures of the result: without what the tool does not report, and what it says in at most five lines. */
+export function figuresOf({ requests, said, ...times }: Report): Figures {
+  return { ...times, requests: known(requests), said: folded(said) };
+}
+
+/** Makes like lines one with their number, `12 × reset`. They may differ by time and port. */
+function folded(said: Report['said']): string[] {
   const counts = new Map<string, number>();
   for (const [line, times] of said.map((one): Counted => (typeof one === 'string' ? [one, 1] : one))) {
     const text = line
@@ -108,7 +114,7 @@ export function times(values: readonly (number | null | undefined)[], perMs = 1)
 }
 
 /** Leaves out what a tool does not report. */
-export function known<T extends object>(figures: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+function known<T extends object>(figures: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(
     Object.entries(figures).filter(([, value]) => value !== undefined && !Number.isNaN(value)),
   ) as { [K in keyof T]?: Exclude<T[K], undefined> };

@@ -7,7 +7,7 @@ import type { Figures, Quantiles, RefereeRun } from '../../../reports/referee/re
 import type { Supervision } from '../../run/against.ts';
 import { Kept } from '../../run/kept.ts';
 import type { Options } from './options.ts';
-import { folded, type Load, ROOT, type Tool } from './tool.ts';
+import { figuresOf, type Load, ROOT, type Tool } from './tool.ts';
 import { environment } from './tools.ts';
 
 const REFEREE = '.stack/referee';
@@ -107,8 +107,7 @@ async function execute(line: string, seconds: number, launch: Supervision['launc
 
 function readReport(tool: Tool, output: Parameters<Tool['read']>[0]) {
   try {
-    const report = tool.read(output);
-    const figures: Figures = { ...report, said: folded(report.said) };
+    const figures = figuresOf(tool.read(output));
     const silent = !Object.keys(figures).some((name) => name.endsWith('_ms'));
     return { figures, error: silent ? `${tool.title} reports no latency` : undefined };
   } catch (error) {

@@ -1,4 +1,4 @@
-import { known, linesWith, numberIn, TIMEOUT, type Tool, times } from '../tool.ts';
+import { linesWith, numberIn, TIMEOUT, type Tool, times } from '../tool.ts';
 
 export const ab: Tool = {
   name: 'ab',
@@ -14,10 +14,10 @@ export const ab: Tool = {
     const at = (p: number) => numberIn(stdout, new RegExp(`^\\s+${p}%\\s+(\\d+)`, 'm'));
     return {
       ...times([at(50), at(90), at(99), undefined, at(100)]),
-      requests: known({
+      requests: {
         done: numberIn(stdout, /^Complete requests:\s+(\d+)/m),
         failed: numberIn(stdout, /^Failed requests:\s+(\d+)/m),
-      }),
+      },
       said: linesWith(stderr, /\S/),
     };
   },

@@ -1,4 +1,4 @@
-import { known, linesWith, numberIn, TIMEOUT, type Tool, times } from '../tool.ts';
+import { linesWith, numberIn, TIMEOUT, type Tool, times } from '../tool.ts';
 
 export const httperf: Tool = {
   name: 'httperf',
@@ -17,11 +17,11 @@ export const httperf: Tool = {
       /^Connection time \[ms\]: min \S+ avg \S+ max (\S+) median (\S+)/m.exec(stdout) ?? [];
     return {
       ...times([Number(median), undefined, undefined, undefined, Number(max)]),
-      requests: known({
+      requests: {
         begun: numberIn(stdout, /^Total: .*requests (\d+)/m),
         done: numberIn(stdout, /^Total: .*replies (\d+)/m),
         failed: numberIn(stdout, /^Errors: total (\d+)/m),
-      }),
+      },
       said: linesWith(`${stderr}\n${stdout}`, /fd-unavail [1-9]|^Errors: total [1-9]/),
     };
   },

@@ -1,4 +1,4 @@
-import { HERE, known, linesWith, TIMEOUT, type Tool, times } from '../tool.ts';
+import { HERE, linesWith, TIMEOUT, type Tool, times } from '../tool.ts';
 
 export const locust: Tool = {
   name: 'locust',
@@ -21,7 +21,7 @@ export const locust: Tool = {
     const at = /^ +Aggregated +((?:\d+ +){11}\d+)$/m.exec(text)?.[1]?.split(/ +/).map(Number) ?? [];
     return {
       ...times([at[0], at[4], at[7], at[8], Number(max)]),
-      requests: known({ done: Number(done) - Number(failed), failed: Number(failed) }),
+      requests: { done: Number(done) - Number(failed), failed: Number(failed) },
       said: linesWith(text, /WARNING/),
     };
   },

@@ -1,4 +1,4 @@
-import { known, type Tool, times } from '../tool.ts';
+import { type Tool, times } from '../tool.ts';
 
 export const siege: Tool = {
   name: 'siege',
@@ -14,7 +14,7 @@ export const siege: Tool = {
     const found = JSON.parse(stdout.slice(stdout.lastIndexOf('{'))) as Record<string, number>;
     return {
       ...times([undefined, undefined, undefined, undefined, found.longest_transaction], 0.001),
-      requests: known({ done: found.successful_transactions, failed: found.failed_transactions }),
+      requests: { done: found.successful_transactions, failed: found.failed_transactions },
       said: [],
     };
   },

@@ -1,4 +1,4 @@
-import { known, linesWith, msOf, numberIn, TIMEOUT, type Tool, times } from '../tool.ts';
+import { linesWith, msOf, numberIn, TIMEOUT, type Tool, times } from '../tool.ts';
 
 export const wrk: Tool = {
   name: 'wrk',
@@ -16,7 +16,7 @@ export const wrk: Tool = {
     const failed = errors.slice(1).reduce((sum, count) => sum + Number(count), 0);
     return {
       ...times([at(50), at(90), at(99), undefined, max]),
-      requests: known({ done: numberIn(stdout, /^\s*(\d+) requests in /m), failed }),
+      requests: { done: numberIn(stdout, /^\s*(\d+) requests in /m), failed },
       said: linesWith(stdout, /Socket errors/),
     };
   },
