@@ -21,6 +21,13 @@ import (
 //go:embed help.txt
 var help string
 
+// WrongFlag gives errors of a command's flags an exit code, where k6 would exit with 255.
+func WrongFlag(code exitcodes.ExitCode) func(*cobra.Command, error) error {
+	return func(_ *cobra.Command, err error) error {
+		return errext.WithExitCodeIfNone(fmt.Errorf("%w; --help lists the flags", err), code)
+	}
+}
+
 // New makes the command.
 func New(gs *state.GlobalState) *cobra.Command {
 	var socket string
@@ -29,7 +36,13 @@ func New(gs *state.GlobalState) *cobra.Command {
 		Short:   "Record a run whose requests another program sends",
 		Long:    help,
 		Example: "  python3 extensions/k6/examples/record.py profile.yml",
-		Args:    cobra.NoArgs,
+		Args: func(_ *cobra.Command, given []string) error {
+			if len(given) > 0 {
+				return errext.WithExitCodeIfNone(fmt.Errorf("record takes no %q: its input is standard input, or --socket; --help "+
+					"says more", given[0]), exitcodes.InvalidConfig)
+			}
+			return nil
+		},
 		RunE: func(*cobra.Command, []string) error {
 			signal.Ignore(syscall.SIGPIPE) // a caller that closes its end must not stop us before the report is written
 			ctx, stop := untilSignal(gs)
@@ -47,6 +60,7 @@ func New(gs *state.GlobalState) *cobra.Command {
 			return errext.WithExitCodeIfNone(err, code)
 		},
 	}
+	c.SetFlagErrorFunc(WrongFlag(exitcodes.InvalidConfig))
 	c.Flags().StringVar(&socket, "socket", "",
 		"path of a Unix socket to listen on, instead of standard input and output; one caller connects")
 	return c

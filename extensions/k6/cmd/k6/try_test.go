@@ -166,6 +166,28 @@ func TestARunTakesAPipelineFile(t *testing.T) {
 	assert.Contains(t, r.output, "http://127.0.0.1:1 a=b")
 }
 
+// Regression: a flag that is misspelt, or one word too many, was exit code 255, which no help names.
+func TestAWrongCommandLineHasTheExitCodeOfItsHelp(t *testing.T) {
+	t.Parallel()
+	commands := map[string]int{"record": 104}
+	for _, name := range []string{"annotate", "check", "merge", "recover", "render", "spans", "try"} {
+		commands[name] = 1
+	}
+	none := func(name string, code int, args ...string) {
+		command := trying(t, "")
+		command.Args = append([]string{command.Path, "x", "arrival", name}, args...)
+		got, output := tried(t, command)
+		assert.Equal(t, code, got, "%s %v: %s", name, args, output)
+		assert.Equal(t, 1, strings.Count(output, "\n"), "%s %v: %s", name, args, output)
+	}
+	for name, code := range commands {
+		none(name, code, "--none")
+		none(name, code, "none")
+	}
+	none("none", 1)
+	none("--none", 1)
+}
+
 // Regression: an error of a command in a pipe was a line of a log, with a time and a level.
 func TestAnErrorOfACommandIsOnePlainLine(t *testing.T) {
 	t.Parallel()

@@ -31,9 +31,15 @@ func New(gs *state.GlobalState) *cobra.Command {
 		Use:     Name,
 		Short:   "Measure the latency from due time to arrival, and account for every message",
 		Version: runfile.Version,
-		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args: func(_ *cobra.Command, given []string) error {
+			if len(given) > 0 {
+				return errext.WithExitCodeIfNone(fmt.Errorf("k6 x %s has no command %q; --help lists them", Name, given[0]), wrong)
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	root.SetFlagErrorFunc(record.WrongFlag(wrong)) // of all commands that have none of their own
 	plain(gs)
 	root.AddCommand(
 		record.New(gs),

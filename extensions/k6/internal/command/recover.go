@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 	"go.k6.io/k6/v2/cmd/state"
@@ -19,10 +20,13 @@ func newRecover(gs *state.GlobalState) *cobra.Command {
 report of them, and prints the directory of each run that had something newer. A run in progress stays as it is. The other
 commands do the same with the run that they read.
 
-Exit code: 0; 1 when what is left can't be read, or the report can't be written.`,
+Exit code: 0; 1 when there is no such directory, what is left can't be read, or the report can't be written.`,
 		Args: some("the directory of a run"),
 		RunE: func(_ *cobra.Command, given []string) error {
 			return each(gs, given, func(path string) error {
+				if _, err := os.Stat(path); err != nil {
+					return err
+				}
 				recovered, err := runs.Recover(runfile.DirectoryOf(path))
 				if recovered && err == nil {
 					fmt.Fprintln(gs.Stdout, words.Printable(path))

@@ -196,6 +196,10 @@ func instancesIn(given []string) (dirs []string) {
 // commonOf returns the directory of the run that holds all instances.
 func commonOf(dirs []string) (string, error) {
 	for _, dir := range dirs {
+		_, err := os.Stat(filepath.Join(dir, runfile.FileName))
+		if errors.Is(err, os.ErrNotExist) && !ofGenerator.MatchString(filepath.Base(dir)) {
+			return "", fmt.Errorf("%s holds neither a run nor its instances, generator-1 and so on", dir)
+		}
 		if filepath.Dir(dir) != filepath.Dir(dirs[0]) || !ofGenerator.MatchString(filepath.Base(dir)) {
 			return "", errors.New("the parts do not lie in one directory of their run: --out says where the whole goes")
 		}

@@ -258,6 +258,10 @@ func TestOnlyPartsCanBeMerged(t *testing.T) {
 	assert.EqualError(t, err, "the parts do not lie in one directory of their run: --out says where the whole goes")
 	_, _, err = Directories([]string{write(t, part(t, 1, nil).Run)}, "")
 	assert.EqualError(t, err, "the parts do not lie in one directory of their run: --out says where the whole goes")
+	// Regression: an empty directory was told to say --out.
+	empty := t.TempDir()
+	_, _, err = Directories([]string{empty}, "")
+	assert.EqualError(t, err, empty+" holds neither a run nor its instances, generator-1 and so on")
 
 	// Regression: --out replaced the part in that directory, which nothing can bring back.
 	one := write(t, part(t, 1, nil).Run)

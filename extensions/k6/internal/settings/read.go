@@ -41,6 +41,9 @@ func (r *reader) object(s *schema, n *yaml.Node, key []string) error {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(value.Content); i += 2 {
 		k, v := value.Content[i], value.Content[i+1]
+		if named(k).Kind != yaml.ScalarNode {
+			return r.wrong(k, "a key is %s; allowed: %s", says(named(k)), s.names())
+		}
 		path := append(slices.Clone(key), k.Value)
 		if line, twice := seen[k.Value]; twice {
 			return r.wrong(k, "%s stands here and in line %d; allowed: once", strings.Join(path, "."), line)

@@ -147,6 +147,7 @@ func TestAWrongFileIsRefusedAtItsPlace(t *testing.T) {
 		{"ingest: @h\nbody: {\n\ta}", "my.yml: not YAML"},
 		{"ingest: *h\n", "my.yml: not YAML: unknown anchor 'h' referenced"},
 		{"ingest: {url: http://h\n", "not YAML"},
+		{"? [a]\n: b\n", "my.yml:1:3: a key is a list; allowed: arrive"},
 		{ingest + "---\nbody: x\n", "my.yml:3:1: a second document; allowed is one"},
 		{"ingest: &a {url: http://h, headers: *a, path: *a}\n", "ingest.headers.headers is a mapping"},
 		{ingest + strings.Repeat("#", fileMost), "the most of a pipeline file"},
