@@ -258,6 +258,19 @@ test('the time left is estimated from the bracket', () => {
   assert.deepEqual([about(3), about(61), about(100), about(290)], ['10 s', '70 s', '2 min', '5 min']);
 });
 
+test('a search that MINUTES ended says how many would do', () => {
+  const lengths = { quick: 3, probe: 10, confirm: 30 };
+  const enough = (minutes: number, found: Bracket) => new Budget(60 * minutes, lengths).enoughFor(found, SEARCH);
+  // 1.5 tries of 2 doublings at 8 s and 4 halvings at 15 s, and 3 confirming runs at 35 s.
+  assert.equal(enough(2, { held: 500, notHeld: 1000 }), Math.ceil((1.5 * (2 * 8 + 4 * 15) + 3 * 35) / 60));
+  const far = enough(2, { held: 8000, notHeld: 16_000 });
+  assert.ok(far > enough(2, { held: 500, notHeld: 1000 }), 'a rate far from the first one takes longer');
+  assert.equal(enough(2, { held: 8000, notHeld: undefined }), far);
+  // Ten minutes would have done, and repeats used them up: half the bracket is left.
+  assert.equal(enough(10, { held: 500, notHeld: 550 }), Math.ceil(10 + (1.5 * 35) / 60));
+  assert.ok(enough(10, { held: 500, notHeld: 510 }) > 10, 'the upper end is not confirmed');
+});
+
 test('an invalid setting fails with one line before anything starts', async () => {
   const wrong = [
     [['-e', 'P99=0'], 'P99 is "0"; allowed: 1 to 3600000, limit of arrival p99, ms'],
@@ -312,7 +325,7 @@ const SETTINGS = { CONFIRM: 30, HIGHEST: 50_000, PRECISION: 0.05 };
 /** The answer's lines after the first one. */
 function details(held: number, notHeld: number | undefined, rows: Row[]): string[] {
   const answer = answerOf(rows, 100, { held, notHeld }, 'queue');
-  const [, ...lines] = sentence(answer, rows, SETTINGS).split('\n');
+  const [, ...lines] = sentence(answer, rows, SETTINGS, 7).split('\n');
   return lines.map((text) => text.trim());
 }
 
@@ -320,7 +333,7 @@ const holding = (rate: number) => [...rowsAt(rate, 3, 'held'), ...rowsAt(rate, 3
 
 test('the answer states its certainty, or the setting that ended the search', () => {
   assert.deepEqual(details(400, undefined, holding(400)), [
-    'no higher rate was tried: MINUTES ends the search there',
+    'no higher rate was tried: MINUTES ends the search there; about MINUTES=7 brings it to 5 % (PRECISION)',
   ]);
   assert.deepEqual(details(50_000, undefined, holding(50_000)), [
     'no higher rate was tried: HIGHEST ends the search there',
@@ -329,7 +342,8 @@ test('the answer states its certainty, or the setting that ended the search', ()
   assert.deepEqual(details(400, 410, sure), [
     '410 requests/s (+2.5 %) held in 0 of 2 runs; bottleneck there: queue',
   ]);
-  const unsure = 'MINUTES ended the search before it was sure of that: the rate may be higher';
+  const unsure =
+    'MINUTES ended the search before it was sure of that: the rate may be higher; about MINUTES=7 brings it to 5 % (PRECISION)';
   for (const [above, seconds] of [
     [410, 10],
     [500, 30],
@@ -380,7 +394,7 @@ test('a rate of undecided runs only is not one that did not hold', () => {
 test('a search without an answer says how many runs were undecided', () => {
   const rows = rowsAt(400, 30, 'undecided', 'the generator was late', 4);
   assert.match(
-    sentence(answerOf(rows, 100, { held: 0, notHeld: 400 }, null), rows, SETTINGS),
+    sentence(answerOf(rows, 100, { held: 0, notHeld: 400 }, null), rows, SETTINGS, 7),
     /^capacity {2}none was confirmed: .*\n +4 of 4 runs were undecided/,
   );
 });

@@ -112,11 +112,15 @@ export function probesOf(rows: readonly Row[]): Probe[] {
   }));
 }
 
-/** The answer as text: the rate, its confidence, the bottleneck above it, and what may have limited the search. */
+/**
+ * The answer as text: the rate, its confidence, the bottleneck above it, and what may have limited the search.
+ * @param enough the minutes that would do for a sure answer, if MINUTES was too little
+ */
 export function sentence(
   { p99_limit_ms, rate, not_held, undecided, bottleneck }: CapacityResult,
   rows: Row[],
   { CONFIRM, HIGHEST, PRECISION }: Settings,
+  enough: number,
 ): string {
   const open = counting(rows, 'undecided');
   const unsure = `${open} of ${rows.length} runs were undecided: capacity.json says why`;
@@ -132,17 +136,22 @@ export function sentence(
     `capacity  ${requests(rate)} with p99 below ${p99_limit_ms} ms: held in ${times(rate)}, the last of ${CONFIRM} s`,
   ];
   const more = (text: string) => lines.push(`          ${text}`);
+  const remedy = `about MINUTES=${enough} brings it to ${plain(changeText(PRECISION)).replace('+', '')} (PRECISION)`;
   if (undecided !== null) {
     more(`${requests(undecided)} held in ${times(undecided)}: the rate may be higher`);
   } else if (not_held === null) {
-    more(`no higher rate was tried: ${rate === HIGHEST ? 'HIGHEST' : 'MINUTES'} ends the search there`);
+    more(
+      rate === HIGHEST
+        ? 'no higher rate was tried: HIGHEST ends the search there'
+        : `no higher rate was tried: MINUTES ends the search there; ${remedy}`,
+    );
   } else {
     const width = plain(changeText(not_held / rate - 1));
     const above = `${requests(not_held)} (${width}) held in ${times(not_held)}`;
     more(bottleneck === null ? above : `${above}; bottleneck there: ${bottleneck}`);
     const confirmed = rows.some((row) => row.rate === not_held && row.seconds === CONFIRM);
     if (!confirmed || middle(rate, not_held, PRECISION) !== undefined)
-      more('MINUTES ended the search before it was sure of that: the rate may be higher');
+      more(`MINUTES ended the search before it was sure of that: the rate may be higher; ${remedy}`);
   }
   if (open > 0) more(`${unsure}; a machine that is not shared may hold more`);
   return lines.join('\n');

@@ -75,6 +75,17 @@ export class Budget {
     return Math.min(runs * this.#cost(this.#lengths.confirm), this.#left);
   }
 
+  /** The minutes that would do for a search that ended with a bracket for want of time, about. */
+  enoughFor(found: Bracket, wanted: Search): number {
+    const { quick, probe, confirm } = this.#lengths;
+    const doublings = Math.ceil(Math.abs(Math.log2(found.held / wanted.start))) + 2;
+    const halvings = ahead({ held: found.held, notHeld: found.held * 2 }, wanted).halvings;
+    const again = TRIES * (doublings * this.#cost(quick) + halvings * this.#cost(probe)) + this.#confirming;
+    // Runs were repeated, or a longer one contradicted a probe: that may come again.
+    const further = this.#limit + TRIES * (ahead(found, wanted).halvings || 1) * this.#cost(confirm);
+    return Math.ceil((again > this.#limit ? again : further) / 60);
+  }
+
   get #left(): number {
     return this.#limit - (this.#began === undefined ? 0 : this.#now() - this.#began);
   }

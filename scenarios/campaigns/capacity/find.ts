@@ -94,7 +94,8 @@ export async function findCapacity(
   const notHeld = above !== undefined && above > found.held ? above : undefined;
   const bottleneck = lastNot?.facts.bottleneck?.text ?? null;
   const result = answerOf(rows, settings.P99, { held: found.held, notHeld }, bottleneck);
-  const answer = sentence(result, rows, settings);
+  const enough = budget.enoughFor({ held: found.held, notHeld }, wanted);
+  const answer = sentence(result, rows, settings, enough);
   if (probed.held > 0) {
     const list = { ...result, probes: rows };
     await writeFile(join(dir, 'capacity.json'), `${JSON.stringify(list, null, 2)}\n`);
