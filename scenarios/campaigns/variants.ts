@@ -7,7 +7,7 @@ import { type IO, type Main, print } from '../run/io.ts';
 import { ADDRESSES, checkScript, onlyVariables, variablesOf } from '../run/k6.ts';
 import { refusePipeline, startsEach } from '../run/pipeline-file.ts';
 import { hasPassed, type Measured, measureSeries, ScriptRuns } from '../run/series.ts';
-import { checkVariables, leaveOutIgnored } from '../run/usage.ts';
+import { checkVariables, everyUsage, leaveOutIgnored } from '../run/usage.ts';
 
 /** Starts a variant that needs more than settings. @returns the directory of its stack.json, and the command prefix of its generator */
 export type Place = (dir: string) => Promise<{ dir: string; within: string[]; stop(): Promise<void> }>;
@@ -47,7 +47,7 @@ async function measure(
 ): Promise<number> {
   const { name, script, owns, settings = [] } = campaign;
   if (args.includes('--help') || args.includes('-h')) {
-    printFolded(campaign.help, io.stdout);
+    printFolded(`${campaign.help}\n\n${everyUsage()}`, io.stdout);
     return 0;
   }
   refusePipeline(name, startsEach('variant'), args);

@@ -9,7 +9,6 @@ import { trust } from '../../pipeline/shared/trust.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import type { Run } from '../../reports/contract/run.ts';
 import { recover } from '../../reports/k6.ts';
-import { every } from '../lib/declarations.js';
 import { against, exitCodeOf, runEnvironment, type SettledRun, settle } from './against.ts';
 import { inRunDirectory, runName } from './directory.ts';
 import { Instances, MOST, mergeInstances, newRunId, refuseParts, segmentsOf } from './instances.ts';
@@ -22,9 +21,8 @@ import { countFlag, repeated } from './series.ts';
 import {
   checkVariables,
   leaveOutIgnored,
-  linesOf,
-  ofPipeline,
   scenariosIn,
+  sharedUsage,
   usageOf,
   variablesIn,
 } from './usage.ts';
@@ -61,11 +59,8 @@ The pipeline that is started reads what \`npm run pipeline -- --help\` lists, li
 
 /** The help of one scenario, or the list of all. */
 function help(script: string | undefined): string {
-  const pipeline = linesOf(ofPipeline(script));
-  const shared =
-    `Settings of every scenario\n${linesOf(every())}\n` +
-    (pipeline && `\nSettings of a pipeline of your own\n${pipeline}\n`);
-  if (script !== undefined && existsSync(script)) return `${HELP}\n${usageOf(script)}\n\n${shared}`;
+  const shared = sharedUsage(script);
+  if (script !== undefined && existsSync(script)) return `${usageOf(script)}\n\n${HELP}\n${shared}`;
   return `${HELP}\n${shared}\nScenarios; --help after a script lists its settings\n${scenariosIn(join(ROOT, 'scenarios'))}\n`;
 }
 

@@ -82,8 +82,9 @@ export function checkVariables(
   const unknown = given.find((name) => !name.startsWith('K6_') && !known.has(name));
   const wrong = chosen[0] ?? unknown;
   if (wrong !== undefined) {
+    const first = allowed.filter((name) => name in own || settings.includes(name));
     throw new ConfigError(
-      `${wrong} is not a setting of ${whose}${like(wrong, allowed)}; allowed: ${allowed.join(', ')}`,
+      `${wrong} is not a setting of ${whose}${like(wrong, allowed)}; allowed: ${first.join(', ')}, and what --help lists of every scenario`,
     );
   }
   try {
@@ -127,6 +128,15 @@ export function usageOf(script: string): string {
       : `Settings, as -e NAME=value or in the environment\n${linesOf(own)}`;
   return `${headOf(script).join('\n')}\n\n${settings}`;
 }
+
+/** The help on the settings that a script shares with others; of all such settings without a script. */
+export function sharedUsage(script?: string): string {
+  const pipeline = linesOf(ofPipeline(script));
+  return everyUsage() + (pipeline && `\nSettings of a pipeline of your own\n${pipeline}\n`);
+}
+
+/** The help on the settings that every script has. */
+export const everyUsage = () => `Settings of every scenario\n${linesOf(every())}\n`;
 
 /** Each setting as text: name, meaning with unit, allowed values, default. */
 export function rowsOf(

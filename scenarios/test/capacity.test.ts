@@ -20,7 +20,7 @@ import {
   search,
   tried,
 } from '../campaigns/capacity/search.ts';
-import { assertRefused, killRelay, node, place, terminal } from './harness.ts';
+import { assertRefused, killRelay, node, place, run, terminal } from './harness.ts';
 
 const SEARCH = { start: 500, lowest: 10, highest: 50_000, precision: 0.05 };
 const always = () => true;
@@ -287,6 +287,15 @@ test('an invalid setting fails with one line before anything starts', async () =
       await assertRefused(main, args, {}, message);
     }),
   );
+});
+
+// Regression: the search took them, and its help did not list them.
+test('--help lists the settings of the runs, and those of a pipeline of your own', async () => {
+  const { exitCode, stdout } = await run(main, ['--help']);
+  assert.equal(exitCode, 0);
+  for (const name of ['MINUTES', 'DRAIN', 'CANARY', 'ARRIVE'])
+    assert.match(stdout, new RegExp(`^ {2}${name} `, 'm'));
+  assert.doesNotMatch(stdout, /^ {2}(RATE|DURATION) /m);
 });
 
 // Regression: every later rate was "not held", and the search printed an answer and exited with 0.

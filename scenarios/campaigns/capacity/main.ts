@@ -6,13 +6,14 @@ import { commandOf } from '../../../pipeline/shared/command.ts';
 import { describe, RunConfig, readConfig } from '../../../pipeline/shared/config.ts';
 import { isEntry } from '../../../pipeline/shared/entry.ts';
 import { printFolded } from '../../../pipeline/shared/fold.ts';
+import { scripts } from '../../lib/declarations.js';
 import { against, runEnvironment, settle } from '../../run/against.ts';
 import { inRunDirectory, runName } from '../../run/directory.ts';
 import { type IO, openPage, print, runProcess, warn } from '../../run/io.ts';
 import { addressesOf, cameToItsEnd, checkScript, K6Run, onlyVariables, variablesOf } from '../../run/k6.ts';
 import { RunOutputs } from '../../run/outputs.ts';
 import { pipelineOf } from '../../run/pipeline-file.ts';
-import { checkVariables, leaveOutIgnored, variablesIn } from '../../run/usage.ts';
+import { checkVariables, leaveOutIgnored, linesOf, sharedUsage, variablesIn } from '../../run/usage.ts';
 import { requests } from './answer.ts';
 import { about, Budget } from './budget.ts';
 import { findCapacity, type Plan } from './find.ts';
@@ -39,6 +40,17 @@ const CapacityConfig = Type.Object({
 });
 type Settings = Static<typeof CapacityConfig>;
 
+/** What the search sets for each of its runs. */
+const CHOOSES = ['RATE', 'DURATION', 'RUN_ID'];
+
+/** The settings of a run, beside those of the search. */
+const ofRuns = () =>
+  Object.fromEntries(
+    Object.entries(scripts.capacity()).filter(
+      ([name]) => !CHOOSES.includes(name) && !(name in CapacityConfig.properties),
+    ),
+  );
+
 const HELP = `Searches for the highest rate at which p99 of the arrival stays below a limit while the backlog is flat.
 
   npm run capacity [-- -e NAME=value …] [--pipeline my.yml] [--open]
@@ -51,6 +63,8 @@ The exit code is 0 when a rate was confirmed, 99 when none was.
 
 Settings, by -e or in the environment
 ${describe(CapacityConfig)}
+${linesOf(ofRuns())}
+
 `;
 
 /** The number of cores up to which processes wait for each other. */
@@ -62,7 +76,7 @@ const QUICK = 3;
 /** Searches the capacity, and returns the exit code of the command. */
 export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: IO): Promise<number> {
   if (argv.includes('--help') || argv.includes('-h')) {
-    printFolded(HELP, io.stdout);
+    printFolded(HELP + sharedUsage(SCRIPT), io.stdout);
     return 0;
   }
   const given = argv.filter((arg) => arg !== '--open');
@@ -70,7 +84,7 @@ export async function main(argv: readonly string[], env: NodeJS.ProcessEnv, io: 
   onlyVariables(args);
   const names = Object.keys(CapacityConfig.properties);
   const settings = readConfig(CapacityConfig, variablesOf(args, env));
-  const campaign = { name: 'npm run capacity', settings: names, chooses: ['RATE', 'DURATION', 'RUN_ID'] };
+  const campaign = { name: 'npm run capacity', settings: names, chooses: CHOOSES };
   checkVariables(SCRIPT, args, { ...env, ...file }, campaign);
   leaveOutIgnored(SCRIPT, env, io, campaign);
   const command = commandOf(SCRIPT, given, env.npm_lifecycle_event ?? 'capacity', {
