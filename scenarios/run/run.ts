@@ -18,14 +18,7 @@ import { outputsOf } from './outputs.ts';
 import { pipelineOf } from './pipeline-file.ts';
 import { Progress, terminalOf } from './progress.ts';
 import { countFlag, repeated } from './series.ts';
-import {
-  checkVariables,
-  leaveOutIgnored,
-  scenariosIn,
-  sharedUsage,
-  usageOf,
-  variablesIn,
-} from './usage.ts';
+import { checkVariables, leaveOutIgnored, scenariosIn, sharedUsage, usageOf, variablesIn } from './usage.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 

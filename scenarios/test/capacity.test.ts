@@ -94,7 +94,7 @@ test('confirm stays between the lowest and the highest rate', async () => {
 test('a rate that fails a longer run is tried again, then a lower one is confirmed', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
-  const limits = { P99: 100, CONFIRM: 30, MINUTES: 10, HIGHEST: 2000, PRECISION: 0.5 };
+  const limits = { P99: 100, CONFIRM: 30, MINUTES: 10, LOWEST: 10, HIGHEST: 2000, PRECISION: 0.5 };
   const budget = new Budget(600, { quick: 3, probe: 10, confirm: 30 });
   const wanted = { start: 500, lowest: 10, highest: 2000, precision: 0.5 };
   const tried: string[] = [];
@@ -260,7 +260,8 @@ test('the time left is estimated from the bracket', () => {
 
 test('a search that MINUTES ended says how many would do', () => {
   const lengths = { quick: 3, probe: 10, confirm: 30 };
-  const enough = (minutes: number, found: Bracket) => new Budget(60 * minutes, lengths).enoughFor(found, SEARCH);
+  const enough = (minutes: number, found: Bracket) =>
+    new Budget(60 * minutes, lengths).enoughFor(found, SEARCH);
   // 1.5 tries of 2 doublings at 8 s and 4 halvings at 15 s, and 3 confirming runs at 35 s.
   assert.equal(enough(2, { held: 500, notHeld: 1000 }), Math.ceil((1.5 * (2 * 8 + 4 * 15) + 3 * 35) / 60));
   const far = enough(2, { held: 8000, notHeld: 16_000 });
@@ -329,7 +330,7 @@ test('a run prints one line with the time left of the search', () => {
   );
 });
 
-const SETTINGS = { CONFIRM: 30, HIGHEST: 50_000, PRECISION: 0.05 };
+const SETTINGS = { CONFIRM: 30, LOWEST: 10, HIGHEST: 50_000, PRECISION: 0.05 };
 
 /** The answer's lines after the first one. */
 function details(held: number, notHeld: number | undefined, rows: Row[]): string[] {
@@ -404,6 +405,11 @@ test('a search without an answer says how many runs were undecided', () => {
   const rows = rowsAt(400, 30, 'undecided', 'the generator was late', 4);
   assert.match(
     sentence(answerOf(rows, 100, { held: 0, notHeld: 400 }, null), rows, SETTINGS, 7),
-    /^capacity {2}none was confirmed: .*\n +4 of 4 runs were undecided/,
+    /^capacity {2}none was confirmed: .*\n +MINUTES ended the search at 400 requests\/s, LOWEST is 10\n +4 of 4 runs were undecided/,
+  );
+  const all = rowsAt(10, 3, 'not held', 'slow', 2);
+  assert.doesNotMatch(
+    sentence(answerOf(all, 100, { held: 0, notHeld: 10 }, null), all, SETTINGS, 7),
+    /MINUTES/,
   );
 });

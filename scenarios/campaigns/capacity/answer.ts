@@ -29,6 +29,7 @@ interface CapacityResult {
 /** Settings of capacity/main.ts. */
 export interface Settings {
   CONFIRM: number;
+  LOWEST: number;
   HIGHEST: number;
   PRECISION: number;
 }
@@ -119,14 +120,19 @@ export function probesOf(rows: readonly Row[]): Probe[] {
 export function sentence(
   { p99_limit_ms, rate, not_held, undecided, bottleneck }: CapacityResult,
   rows: Row[],
-  { CONFIRM, HIGHEST, PRECISION }: Settings,
+  { CONFIRM, LOWEST, HIGHEST, PRECISION }: Settings,
   enough: number,
 ): string {
   const open = counting(rows, 'undecided');
   const unsure = `${open} of ${rows.length} runs were undecided: capacity.json says why`;
   if (rate === null) {
-    const none = `capacity  none was confirmed: p99 below ${p99_limit_ms} ms held at no rate that was tried for ${CONFIRM} s`;
-    return open === 0 ? none : `${none}\n          ${unsure}`;
+    const least = Math.min(...rows.map((row) => row.rate));
+    const none = [
+      `capacity  none was confirmed: p99 below ${p99_limit_ms} ms held at no rate that was tried for ${CONFIRM} s`,
+    ];
+    if (least > LOWEST) none.push(`MINUTES ended the search at ${requests(least)}, LOWEST is ${LOWEST}`);
+    if (open > 0) none.push(unsure);
+    return none.join('\n          ');
   }
   const times = (at: number) => {
     const { held, of, apart } = runs(rows, at);
