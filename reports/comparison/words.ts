@@ -97,6 +97,7 @@ export function detail(difference: Difference | null, kind: Row['kind'] = 'laten
   const { low, high } = difference.interval;
   const reach = (Math.log1p(high) - Math.log1p(low)) / 2;
   const seen = Math.exp(reach + Math.log1p(MARGIN[kind]));
+  if (seen > 100) return 'not even a change of ×100 would show';
   return `only a change of ${seen < 2 ? `±${share(seen - 1)}` : times(seen)} or more would show`;
 }
 

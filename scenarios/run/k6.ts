@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { basename } from 'node:path';
@@ -30,6 +30,9 @@ export function addressesOf(script: string, { INGEST_URL, ARRIVE }: NodeJS.Proce
   return ours ? ADDRESSES : {};
 }
 
+/** Whether a script can be read, as far as its path says. */
+export const isThere = (script: string) => existsSync(script) && !statSync(script).isDirectory();
+
 /**
  * Runs the script's init context, which does no I/O, and rejects in one line with its error: a wrong profile is reported
  * before anything starts.
@@ -46,7 +49,7 @@ export async function checkScript(
     throw new Error('./k6 is not built: npm run setup builds it');
   });
   // k6 also takes a URL or `-`, and reports a missing file in a paragraph.
-  if (script !== '-' && !script.includes('://') && !existsSync(script)) {
+  if (script !== '-' && !script.includes('://') && !isThere(script)) {
     throw new Error(`there is no scenario ${script}; allowed: a file, such as scenarios/ramp.js`);
   }
   await checkFlags(args);

@@ -312,6 +312,8 @@ test('a missing script fails with one line', async () => {
     {},
     /^there is no scenario scenarios\/nowhere\.js; allowed: [^\n]*$/,
   );
+  // Regression: EISDIR: illegal operation on a directory, read
+  await refused([dir], {}, /^there is no scenario [^\n]*; allowed: a file, [^\n]*$/);
 });
 
 test('a pipeline of the user without a broker is for scripts that receive elsewhere', async () => {

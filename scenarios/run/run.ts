@@ -13,7 +13,7 @@ import { against, exitCodeOf, runEnvironment, type SettledRun, settle } from './
 import { inRunDirectory, runName } from './directory.ts';
 import { Instances, MOST, mergeInstances, newRunId, refuseParts, segmentsOf } from './instances.ts';
 import { type IO, openPage, print, runProcess, warn } from './io.ts';
-import { addressesOf, checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
+import { addressesOf, checkScript, isThere, K6Run, variablesOf, withoutVariables } from './k6.ts';
 import { outputsOf } from './outputs.ts';
 import { pipelineOf } from './pipeline-file.ts';
 import { Progress, terminalOf } from './progress.ts';
@@ -53,7 +53,7 @@ The pipeline that is started reads what \`npm run pipeline -- --help\` lists, li
 /** The help of one scenario, or the list of all. */
 function help(script: string | undefined): string {
   const shared = sharedUsage(script);
-  if (script !== undefined && existsSync(script)) return `${usageOf(script)}\n\n${HELP}\n${shared}`;
+  if (script !== undefined && isThere(script)) return `${usageOf(script)}\n\n${HELP}\n${shared}`;
   return `${HELP}\n${shared}\nScenarios; --help after a script lists its settings\n${scenariosIn(join(ROOT, 'scenarios'))}\n`;
 }
 

@@ -1,5 +1,5 @@
 /** A scenario's head comment and settings, for `--help` and for the check before a run. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { OMITTED, SETTINGS } from '../../pipeline/shared/command.ts';
 import { ConfigError } from '../../pipeline/shared/config.ts';
@@ -7,7 +7,7 @@ import { like } from '../../pipeline/shared/flags.ts';
 import { every, ignoredBy, ignoredLine, refusalOf, scripts, settingsOf } from '../lib/declarations.js';
 import { read } from '../lib/env.js';
 import { type IO, warn } from './io.ts';
-import { assignmentsOf, variablesOf } from './k6.ts';
+import { assignmentsOf, isThere, variablesOf } from './k6.ts';
 
 const SCENARIOS = join(import.meta.dirname, '..');
 /** A variable in a script of the user's own: __ENV.RATE, {{ $env.RATE }}, read({ RATE: … }). */
@@ -46,7 +46,7 @@ export function ofPipeline(script?: string): Declarations {
 export function variablesIn(script: string): string[] {
   const own = declaredBy(script);
   if (own !== undefined) return Object.keys(settingsOf(nameOf(script)));
-  const text = existsSync(script) ? readFileSync(script, 'utf8') : '';
+  const text = isThere(script) ? readFileSync(script, 'utf8') : '';
   const named = [...text.matchAll(NAMED)].map(([, one, other]) => (one ?? other) as string);
   return [...Object.keys(every()), ...named];
 }

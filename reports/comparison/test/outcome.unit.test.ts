@@ -207,6 +207,8 @@ test('rows keep their order whatever came out, and an undecided row states the d
     ['better', ''],
   ]);
   assert.match(detail(difference('undecided', 1, 3)), /×20 or more would show$/);
+  // Regression: two runs of each had "only a change of ×347,981,810 or more would show".
+  assert.equal(detail(difference('undecided', 1, 20)), 'not even a change of ×100 would show');
 });
 
 test('ratios are rounded to a few digits, ratios of shares to four decimals', () => {
