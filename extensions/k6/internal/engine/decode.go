@@ -10,6 +10,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	legacy "github.com/go-json-experiment/json/v1"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // strict takes one JSON value, whose keys are spelt as the struct's, each once. encoding/json ignores the case of a
@@ -61,7 +63,7 @@ func refused(wrong *json.SemanticError) error {
 	var value valueError
 	switch {
 	case errors.Is(wrong.Err, json.ErrUnknownName):
-		return fmt.Errorf("unknown option %q", name)
+		return unknown(name, wrong.GoType)
 	case errors.As(wrong.Err, &value):
 		return fmt.Errorf("%s %w", name, value)
 	case wrong.Err != nil && (own || !plain):
@@ -75,6 +77,35 @@ func refused(wrong *json.SemanticError) error {
 		name = "it"
 	}
 	return fmt.Errorf("%s is %s, but must be %s", name, is, wants)
+}
+
+// namesMost is how many names an error lists: the options of a part, not those of a whole run.
+const namesMost = 20
+
+// unknown refuses an option that a struct does not have, with the one that was meant.
+func unknown(name string, in reflect.Type) error {
+	known := optionsOf(in)
+	var hint string
+	if near := words.Like(name[strings.LastIndex(name, ".")+1:], known); near != "" {
+		hint = fmt.Sprintf(", %s is known", near)
+	}
+	if len(known) > 0 && len(known) <= namesMost {
+		hint += "; allowed: " + strings.Join(known, ", ")
+	}
+	return fmt.Errorf("unknown option %q%s", name, hint)
+}
+
+// optionsOf are the names of a struct's options, in their order.
+func optionsOf(of reflect.Type) (names []string) {
+	if of.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, field := range reflect.VisibleFields(of) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // kinds are JSON's kinds of values in words.

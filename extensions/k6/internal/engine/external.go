@@ -22,6 +22,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
 // External is a run whose requests a caller sends. nil: k6 sends them.
@@ -119,7 +120,11 @@ func (x *External) readLimits(limits map[string][]string) (map[string]metrics.Th
 	all := map[string]metrics.Thresholds{}
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
 		if _, _, ok := runfile.WithinMetric(name); !ok && !slices.Contains(allowed, name) {
-			return nil, fmt.Errorf("options: limits.%s is not measured here; allowed: %s", name,
+			var hint string
+			if near := words.Like(name, allowed); near != "" {
+				hint = fmt.Sprintf(", %s is", near)
+			}
+			return nil, fmt.Errorf("options: limits.%s is not measured here%s; allowed: %s", name, hint,
 				strings.Join(allowed, ", "))
 		}
 		t := metrics.NewThresholds(limits[name])
