@@ -77,6 +77,18 @@ func TestARunThatDidNotBeginLeavesNothing(t *testing.T) {
 	assert.NoDirExists(t, c.dir)
 }
 
+// Regression: Artillery starts its first phase, finds that a scenario's engine is unknown, and dies.
+func TestACallerThatDiesBeforeItsFirstRequestLeavesNothing(t *testing.T) {
+	t.Parallel()
+	c := record(t, &fake.Pipeline{}, toldProfile, toldOption)
+	c.tellStart()
+	require.NoError(t, c.in.Close())
+	_, err := io.ReadAll(c.out)
+	require.NoError(t, err)
+	assert.Equal(t, exitcodes.ExternalAbort, <-c.code)
+	assert.NoDirExists(t, c.dir)
+}
+
 func TestAnInvalidLineEndsTheRecordingWithItsNumber(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{

@@ -139,6 +139,7 @@ func (r *recording) due(ctx context.Context, l line) error {
 	if err != nil {
 		return fmt.Errorf("due %d: %w", *l.Due, err)
 	}
+	r.told = true
 	r.desk.hold(request)
 	return nil
 }

@@ -29,6 +29,7 @@ type recording struct {
 	ready  chan struct{} // closed when everything is prepared
 	starts chan start    // holds what the start line says, once
 	asked  bool          // a start was requested
+	told   bool          // a request was told
 	ended  chan struct{} // closed by the end line
 	done   chan struct{} // closed when the run is over, however it ended; nil: no run
 	failed error         // the error of the run
@@ -123,10 +124,13 @@ func (r *recording) refuse(line int, err error) (exitcodes.ExitCode, error) {
 	return code, fmt.Errorf("line %d: %s", line, message)
 }
 
-// cutOff ends the recording early. It writes the report of what was measured.
+// cutOff ends the recording early. It writes the report of what was measured, if anything was to be.
 func (r *recording) cutOff(why error) (exitcodes.ExitCode, error) {
 	r.wait()
 	if r.run != nil && schedule.IsClosed(r.run.Started()) {
+		if errors.Is(why, errGone) && r.run.Told() && !r.told { // the caller died before its first request
+			return exitcodes.ExternalAbort, errors.Join(why, r.run.Withdraw())
+		}
 		result, err := r.result()
 		if err != nil {
 			return exitcodes.ExternalAbort, errors.Join(why, err)

@@ -286,6 +286,9 @@ func (x *External) Figure(name string, value float64, unit string) {
 	x.engine.notes.figure(name, value, unit)
 }
 
+// Withdraw removes the files of a run that has ended and had no request.
+func (x *External) Withdraw() error { return x.engine.dir.withdraw() }
+
 // Result judges the run and writes the last report.
 func (x *External) Result() (run *runfile.Run, summary, directory string, err error) {
 	run, page, err := x.engine.LastReport(x.registry)
