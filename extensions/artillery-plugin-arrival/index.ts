@@ -2,10 +2,12 @@
  * An Artillery plugin that measures when messages arrive. Artillery makes one in its main thread, which starts the recorder,
  * and one in the thread that sends, which hooks into each request.
  */
+import type { EventEmitter } from 'node:events';
 import { basename } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { arriveEvenly } from './arrivals.ts';
 import { Artillery } from './artillery.ts';
+import { explainChecks } from './ensure.ts';
 import { oneSender, requireOneSender, requireThisHost } from './one-sender.ts';
 import { followsProfile, readOptions, recordOptions } from './options.ts';
 import { findRecorder } from './recorder.ts';
@@ -19,7 +21,7 @@ import { refuse } from './thread.ts';
 export type { ArrivalOptions, RideAlongOptions, Script } from './script.ts';
 
 interface Global {
-  artillery: { version: string; suggestedExitCode?: number };
+  artillery: { version: string; suggestedExitCode?: number; globalEvents?: Pick<EventEmitter, 'on'> };
 }
 
 /** Artillery's options of a run. */
@@ -39,6 +41,7 @@ export class Plugin {
       };
       const file = basename(absoluteScriptPath);
       requireThisHost(process.argv, process.env);
+      if (isMainThread && artillery.globalEvents !== undefined) explainChecks(artillery.globalEvents);
       const record = (given: Promise<object>) => new Recording(findRecorder(process.env), given, setExitCode);
       if (followsProfile(script.config)) {
         if (!isMainThread) requireOneSender(script);

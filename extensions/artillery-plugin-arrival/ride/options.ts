@@ -1,5 +1,6 @@
 /** The options of a run that rides along with a script. Only the plugin's own keys are checked here; the recorder checks the others. */
 import { RunConfig, readConfig } from '../../../pipeline/shared/config.ts';
+import { like } from '../../../pipeline/shared/flags.ts';
 import { phasesOf, timeoutOf } from '../phases.ts';
 import { brokerOf, OptionError, PLACEHOLDER, runOf, stackOf, surroundings } from '../pipeline.ts';
 import type { Script } from '../script.ts';
@@ -116,9 +117,11 @@ export async function recordRide(
   env = process.env,
 ): Promise<object> {
   const { arrive, unmeasured, targets, deliveries, flows: _, ...given } = ride.given;
-  if (arrive !== undefined && !(isMap(arrive) && Object.keys(arrive).every((key) => RECEIVERS.includes(key))))
+  const receivers = isMap(arrive) ? Object.keys(arrive) : [];
+  const other = receivers.find((key) => !RECEIVERS.includes(key));
+  if (arrive !== undefined && (!isMap(arrive) || other !== undefined))
     throw new OptionError(
-      `config.plugins.arrival.arrive is ${JSON.stringify(arrive)}; allowed: one of ${RECEIVERS.join(', ')} with its options, like { webhook: { address: ':9000' } }`,
+      `config.plugins.arrival.arrive is ${JSON.stringify(arrive)}${like(other ?? '', RECEIVERS)}; allowed: one of ${RECEIVERS.join(', ')} with its options, like { webhook: { address: ':9000' } }`,
     );
   const phases = phasesOf(config.phases, unmeasured);
   const unknown = [unmeasured ?? []].flat().find((name) => !phases.some((phase) => phase.name === name));
@@ -167,7 +170,9 @@ async function whereOf(
     const at = given.url === undefined ? brokerOf(config, stack) : {};
     if (at === undefined)
       throw new OptionError(
-        'nothing says where messages arrive; allowed: config.plugins.arrival.arrive, MQTT_URL, or a pipeline that is up (npm run pipeline)',
+        arrive === undefined
+          ? 'nothing says where messages arrive; allowed: config.plugins.arrival.arrive, MQTT_URL, or a pipeline that is up (npm run pipeline)'
+          : `config.plugins.arrival.arrive.mqtt has ${Object.keys(given).join(', ') || 'nothing'}, and no url; allowed: url, MQTT_URL, or a pipeline that is up (npm run pipeline)`,
       );
     const prefix = String(given.prefix ?? 'messages/');
     receiver.mqtt = { ...at, ...(!targeted && { filter: `${prefix}#` }), ...given };

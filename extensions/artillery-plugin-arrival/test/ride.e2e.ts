@@ -436,6 +436,10 @@ module.exports = {
     const { account } = await readRun(runDir, text);
     assert.deepEqual([account.scheduled, account.arrived], [10, 10], text);
     assert.match(text, /fail: arrival\.latency\.p99 < 0\.001/);
+    assert.match(
+      text,
+      /arrival: arrival\.latency\.p99 is [\d.]+, and ensure wants arrival\.latency\.p99 < 0\.001/,
+    );
     assert.match(text, /ok: arrival\.lost < 1/);
     assert.equal(exitCode, 1, text);
     const pushes = pushed.join('\n');
@@ -490,6 +494,10 @@ module.exports = {
       [{ messages: 'POST /orders', id: 'a b' }, /^arrival: .*\.id is "a b"; allowed: /m],
       [{ ...ALONG, arrive: { mqt: {} } }, /^arrival: .*arrive is \{"mqt":\{\}\}; allowed: one of mqtt, /m],
       [{ ...ALONG, arrive: { webhook: { address: 9 } } }, /^arrival: .*webhook.*address/m],
+      [
+        { ...ALONG, arrive: { webhook: { adress: ':0' } } },
+        /^arrival: .*webhook\.adress", address is known; allowed: /m,
+      ],
       [{ ...ALONG, idel: 2 }, /^arrival: .*idel/m],
       [{ ...ALONG, limits: { arrival_p9: ['value<1'] } }, /^arrival: .*arrival_p9 is not measured/m],
       [{ messages: { function: 'none' }, id: 'ref' }, /^arrival: .*function none, which config\.processor/m],
