@@ -255,6 +255,14 @@ export function count(params, response, context, events, next) {
     options: { messages: { name: 'create' }, id: 'variables.order.ref', idle: 2 },
     messages: 8,
   },
+  'a redirect, which is one message': {
+    script: () => ({
+      config: { phases: PHASES },
+      scenarios: [{ flow: [{ post: { ...ORDER.post, url: '/moved/orders' } }] }],
+    }),
+    options: { ...ALONG, messages: 'POST /moved/orders' },
+    messages: 8,
+  },
   'no phases, a shared configuration and a table of requests': {
     script: () => ({
       config: { payload: { path: 'table.csv', name: 'table', loadAll: true, fields: ['url', 'code'] } },

@@ -492,7 +492,10 @@ module.exports = {
       [{ messages: 'POST /orders' }, /^arrival: config\.plugins\.arrival\.id is missing/m],
       [{ messages: 'orders', id: 'ref' }, /^arrival: .*messages has "orders"; allowed: /m],
       [{ messages: 'POST /orders', id: 'a b' }, /^arrival: .*\.id is "a b"; allowed: /m],
-      [{ ...ALONG, arrive: { mqt: {} } }, /^arrival: .*arrive is \{"mqt":\{\}\}; allowed: one of mqtt, /m],
+      [
+        { ...ALONG, arrive: { mqt: {} } },
+        /^arrival: .*arrive is \{"mqt":\{\}\}, mqtt is; allowed: one of mqtt, /m,
+      ],
       [{ ...ALONG, arrive: { webhook: { address: 9 } } }, /^arrival: .*webhook.*address/m],
       [
         { ...ALONG, arrive: { webhook: { adress: ':0' } } },

@@ -129,6 +129,8 @@ export class Shop {
         .end(JSON.stringify(of));
     if (path.endsWith('/silent')) return; // it never answers
     if (path.endsWith('/refused')) return void answer(503, {});
+    if (path.startsWith('/moved'))
+      return void response.writeHead(307, { location: path.slice('/moved'.length) }).end();
     if (path.endsWith('/login')) return void answer(200, { token: 't', response: { access_token: 't' } });
     if (path === '/account')
       return void answer(200, { cookie: request.headers.cookie, by: request.headers['x-by'] });
