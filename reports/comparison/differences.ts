@@ -13,10 +13,11 @@ import {
   type Word,
 } from './comparison.ts';
 import { type Bounds, doubtOf } from './doubts.ts';
-import { besideOthers, fewEvents, samplingStep } from './events.ts';
+import { fewEvents, samplingStep } from './events.ts';
 import { type Blocking, fromBlocks, fromRepeats, type LogInterval, mean, RESOLUTION } from './intervals.ts';
 import { type Measure, measureOf, spansStage } from './measures.ts';
 import { blockingOf, memoryOf, outlasted, outlasts } from './memory.ts';
+import { besideOthers } from './others.ts';
 import { type Estimate, pooled, quantile, ratio } from './pools.ts';
 import type { Group, Recording } from './recording.ts';
 import {

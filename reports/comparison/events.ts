@@ -9,7 +9,7 @@ import { measuredSeconds } from '../page/facts.ts';
 import { MUCH, type Word } from './comparison.ts';
 import { CONFIDENCE, variance } from './intervals.ts';
 import { type Measure, measureOf } from './measures.ts';
-import type { Group, Recording } from './recording.ts';
+import type { Recording } from './recording.ts';
 import { type Counted, isSteady, PERCENTILES, pairsOf, perSecond, within } from './seconds.ts';
 
 /** Fewer events on either side do not show that two figures are equal. */
@@ -32,25 +32,6 @@ export function fewEvents(a: Recording, b: Recording, measure: Measure, word: Wo
     return null;
   const name = measure.name.replace(/^\w+\./, '').replace('p999', 'p99.9');
   return `too few pauses in the run to compare ${name}: ${Math.round(some)} and ${plural(Math.round(others), 'event')} behind it`;
-}
-
-/**
- * Why a difference of two single runs may be that of other work on their machine; null: it is not. How much runs differ by other work only
- * repeats show (Kalibera and Jones 2013: an interval from one execution lacks what differs between executions), and it comes and goes: a
- * difference of all seconds of one run from all of the other is not from there.
- */
-export function besideOthers(baseline: Group, other: Group, name: string): string | null {
-  const [[a], [b]] = [baseline, other];
-  if (baseline.length > 1 || other.length > 1 || !a || !b) return null;
-  const work = b.run.facts.disturbed ?? a.run.facts.disturbed;
-  if (work === null) return null;
-  const [series = '', statistic = ''] = name.split('.');
-  const [some = [], others = []] = [a, b].map(({ run }) =>
-    secondsOf(run).flatMap((second) => perSecond(run, second, series, statistic) ?? []),
-  );
-  const apart = Math.max(...some) < Math.min(...others) || Math.max(...others) < Math.min(...some);
-  if (apart && Math.min(some.length, others.length) >= LEAST_SECONDS) return null;
-  return `it may be from other work on the machine: ${work}; only repeats show how much that varies`;
 }
 
 /** Whether the numbers of events differ by more than chance; of a large difference also where no second of a short run disagrees. */

@@ -128,29 +128,6 @@ test('a figure of equal pauses is known to about as much as it differs between r
   }
 });
 
-// Regression: of runs beside builds of others `request`, `queue` and `delivery` were better, as one run had them more of the time.
-test('beside other work a single run differs only where all its seconds do, and repeats show how much they vary', () => {
-  const run = (seed: number, median: number, work: string | null, build: string) => {
-    const recording = simulated({ seed, seconds: 60, samples: 60, median });
-    Object.assign(recording.run.facts, { disturbed: work });
-    recording.run.run.labels = { build };
-    return recording;
-  };
-  const p99 = measureOf('arrival.p99') as Measure;
-  const found = (median: number, work: string | null, repeats = 1) => {
-    const group = (seed: number, of: number, build: string) =>
-      Array.from({ length: repeats }, (_, i) => run(seed + i, of, work, build));
-    return differenceOf(group(1, 2, 'a'), group(11, median, 'b'), p99);
-  };
-  const work = 'other processes took 70 % of the CPU';
-  assert.equal(found(2.6, null)?.word, 'worse');
-  assert.equal(found(2.6, work)?.word, 'undecided');
-  assert.match(found(2.6, work)?.why ?? '', /other work.*: .*70 %/);
-  assert.notEqual(found(2.6, work)?.interval, null);
-  assert.equal(found(9, work)?.word, 'worse');
-  assert.equal(found(2.6, work, 4)?.word, 'worse');
-});
-
 // Regression: the spread that a few outliers showed was taken for all, and 3 % of what was said came true.
 test('how many more runs would decide a figure is not said where few events are behind it', () => {
   const process = PROCESSES['rare outliers'] as Process;

@@ -7,6 +7,8 @@ export interface Course {
   level: (second: number) => number;
   /** What a message that is due at a moment (s) waits besides, ms. */
   wait?: (due: number) => number;
+  /** What other processes take of the host's CPU in a second, as a share. Absent: it is not known. */
+  others?: (second: number) => number;
 }
 
 export type Process = (random: () => number, seconds: number) => Course;
@@ -89,6 +91,36 @@ const modes: Process = (random, seconds) => {
     return (high ? WANDER : -WANDER) + 0.03 * normal(random);
   });
   return { level: (second) => levels[second] as number };
+};
+
+/** Standard deviation of the share that a measured second of the CPU is off. */
+const MEASURED = 0.02;
+
+/**
+ * Work of others on the machine, like builds: each takes a fifth to four fifths of the CPU. Messages are slower by 1 / (1 - share), as where
+ * a processor is shared (Kleinrock 1967).
+ * @param stays how long one lasts and how long none does, s, on average; Infinity: all the run in half of the runs
+ */
+const work =
+  (stays: number): Process =>
+  (random, seconds) => {
+    const one = () => 0.2 + 0.6 * random();
+    let share = random() < 0.5 ? one() : 0;
+    const shares = Array.from({ length: seconds }, () => {
+      if (random() < 1 / stays) share = share === 0 ? one() : 0;
+      return share;
+    });
+    return {
+      level: (second) => WANDER * normal(random) - Math.log(1 - (shares[second] as number)),
+      others: (second) => Math.max(0, (shares[second] as number) + MEASURED * normal(random)),
+    };
+  };
+
+/** Beside other work only {@link besideOthers} keeps words from being false. */
+export const BESIDE_OTHERS: Record<string, Process> = {
+  'others work for 20 s': work(20),
+  'others work for 2 minutes': work(120),
+  'others work beside half of the runs': work(Infinity),
 };
 
 export const PROCESSES: Record<string, Process> = {

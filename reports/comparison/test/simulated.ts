@@ -46,6 +46,7 @@ export function simulated(truth: Truth): Recording {
       }),
     );
   });
+  const others = kept.map((_, t) => course.others?.(t));
   const run = structuredClone(MODEL);
   const rate = { name: 'steady', arrival_rate: samples, ramp_to: null, vus: null };
   run.run.profile.phases = [
@@ -55,10 +56,14 @@ export function simulated(truth: Truth): Recording {
   const measured = latencyOf(pooled(kept.slice(WARM_UP)));
   run.latency.arrival = measured;
   run.latency.http = measured;
-  run.timeline = kept.map(
-    (second, t): Interval => ({ ...(run.timeline[0] as Interval), ...briefOf(second), t }),
-  );
+  const [first] = run.timeline as [Interval];
+  run.timeline = kept.map((second, t): Interval => {
+    const share = others[t];
+    const usage = first.generator && { ...first.generator, host_percent: OWN + 100 * (share ?? 0) };
+    return { ...first, ...briefOf(second), t, ...(share !== undefined && { generator: usage }) };
+  });
   run.steps = [step(run, 'warm-up', 0, WARM_UP, false), step(run, 'steady', WARM_UP, seconds, true)];
+  run.facts.disturbed = disturbed(others.slice(WARM_UP));
   const by = new Map(kept.map((second, t) => [t, second]));
   return {
     run,
@@ -67,6 +72,16 @@ export function simulated(truth: Truth): Recording {
       ['http', by],
     ]),
   };
+}
+
+/** % of the host's CPU. */
+const OWN = 20;
+const MUCH = 5;
+
+/** As internal/facts says it. */
+function disturbed(others: (number | undefined)[]): string | null {
+  const percent = (100 * others.reduce<number>((sum, share) => sum + (share ?? 0), 0)) / others.length;
+  return percent < MUCH ? null : `other processes took ${Math.round(percent)} % of the CPU`;
 }
 
 function counted(samples: number[]): Counted {
