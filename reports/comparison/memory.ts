@@ -19,7 +19,7 @@ export type Memory = (Model & { weight: number })[];
 
 /** The fewest blocks: with fewer their variance is not known well enough. */
 const LEAST_BLOCKS = 6;
-/** More blocks do not make an interval narrower. */
+/** More blocks hardly make an interval narrower (Schmeiser 1982). */
 const MOST_BLOCKS = 30;
 /** Above this inflation, blocks are too correlated. */
 const MOST_INFLATION = 4;

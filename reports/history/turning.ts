@@ -120,7 +120,7 @@ function strongest(values: readonly number[]): number | null {
 function sizeOf(values: readonly number[], at: number): number {
   const sides = [values.slice(0, at), values.slice(at)];
   const rest = restOf(values, at);
-  const most = OUTLIER * 1.4826 * jstat.median(rest.map(Math.abs));
+  const most = OUTLIER * DEVIATION * jstat.median(rest.map(Math.abs));
   const cut = rest.map((value) => Math.max(-most, Math.min(most, value)));
   const [one, two] = sides.map(
     (side, i) => jstat.median(side) + jstat.mean(i === 0 ? cut.slice(0, at) : cut.slice(at)),
@@ -131,8 +131,10 @@ function sizeOf(values: readonly number[], at: number): number {
   );
 }
 
-/** Standard deviations from which on a value is cut. */
+/** Standard deviations from which on a value is cut (Leys et al. 2013). */
 const OUTLIER = 2.5;
+/** The standard deviation of normal values over the median of their absolute deviations (Hampel 1974). */
+const DEVIATION = 1.4826;
 
 /** What each value is above the median of its level. */
 function restOf(values: readonly number[], at: number): number[] {
