@@ -34,10 +34,13 @@ export function environment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...env, ...K6_QUIET, ...ARTILLERY_QUIET, PATH: [...folders, env.PATH].join(':') };
 }
 
+/** What a POSIX shell exits with when there is no such program: its error has a number, too. */
+const NOT_FOUND = 127;
+
 /** The version that is installed; null: none is. */
 export async function versionOf({ version }: Tool, env: NodeJS.ProcessEnv): Promise<string | null> {
   const [command, pattern] = version;
   const options = { cwd: ROOT, env: environment(env), reject: false, all: true } as const;
-  const { all } = await execa('sh', ['-c', command], options);
-  return pattern.exec(all)?.[1] ?? null;
+  const { all, exitCode } = await execa('sh', ['-c', command], options);
+  return exitCode === NOT_FOUND ? null : (pattern.exec(all)?.[1] ?? null);
 }
