@@ -13,7 +13,7 @@ import type { Comparison, Judgement } from './comparison/comparison.ts';
 import { type Condition, ConditionError, judge, parseCondition } from './comparison/conditions.ts';
 import { comparisonMarkdown } from './comparison/markdown.ts';
 import { comparisonTemplate, renderComparison } from './comparison/page.ts';
-import { type Group, linkedFrom } from './comparison/recording.ts';
+import { type Group, linkedFrom, type Recording } from './comparison/recording.ts';
 import { grouped } from './comparison/subjects.ts';
 import { comparisonText } from './comparison/text.ts';
 import { judgementText, resultText } from './comparison/words.ts';
@@ -149,6 +149,7 @@ async function compareRuns(names: string[], values: Values, print: Print): Promi
   // The directory is made later, as a comparison may be refused.
   const place = dirname(values.out ?? join(COMPARISONS, moment(), 'index.html'));
   const recordings = await Promise.all(directories.map((directory) => linkedFrom(place, directory)));
+  refuseTwice(names, recordings);
   const groups = grouped(recordings, values.each ?? false);
   const comparison = comparisonAsked(groups, values['allow-failed'] ?? false);
   comparison.conditions = conditions.flatMap((condition) =>
@@ -176,6 +177,19 @@ function comparisonAsked(groups: readonly Group[], allowFailed: boolean): Compar
   } catch (error) {
     if (!(error instanceof FailedRunsError)) throw error;
     throw new ConfigError(`${error.message}; --allow-failed compares them anyway`);
+  }
+}
+
+/** A run that counts twice makes intervals narrower than what was measured. @throws {ConfigError} */
+function refuseTwice(names: readonly string[], recordings: readonly Recording[]): void {
+  const seen = new Map<string, string>();
+  for (const [i, { run }] of recordings.entries()) {
+    const [name, first] = [names[i] ?? '', seen.get(run.run.id)];
+    if (first !== undefined)
+      throw new ConfigError(
+        first === name ? `${name} is listed twice` : `${first} and ${name} are the same run, ${run.run.id}`,
+      );
+    seen.set(run.run.id, name);
   }
 }
 

@@ -102,6 +102,17 @@ test('compare refuses failed messages without --allow-failed, and no gate passes
   assert.match(judged.stdout, /^fail-if {5}messages failed +B: .*; but 78,751 rejected \(fails if .*\)$/m);
 });
 
+// Regression: two runs, one of them listed twice, had the intervals of three.
+test('a run is compared once', async () => {
+  const [a, b, copy] = ['a', 'b', 'copy'].map((name) => join(directory, name)) as [string, string, string];
+  await cp(a, copy, { recursive: true });
+  const twice = await report('compare', a, b, a);
+  assert.deepEqual(twice, { code: 2, stdout: '', stderr: `report: ${a} is listed twice\n` });
+  const copied = await report('compare', a, b, copy);
+  assert.equal(copied.code, 2);
+  assert.match(copied.stderr, /^report: \S+a and \S+copy are the same run, paira\n$/);
+});
+
 test('a damaged histogram log is reported in one line with exit code 1', async () => {
   const damaged = join(directory, 'damaged');
   await cp(join(directory, 'a'), damaged, { recursive: true });

@@ -15,6 +15,7 @@ export async function writePair(directory: string): Promise<void> {
     arrivals.recordValueWithCount(4_000, 10_000 - late);
     arrivals.recordValueWithCount(300_000, late); // the limit is 250 ms
     run.latency.arrival.histogram = hdr.encodeIntoCompressedBase64(arrivals);
+    run.run.id = `pair${name}`;
     await mkdir(join(directory, name));
     await writeFile(join(directory, name, 'run.json'), JSON.stringify(run));
     const longer = name === 'b' ? 1.2 : 1;
