@@ -24,7 +24,7 @@ export function comparisonMarkdown(comparison: Comparison): string {
   const gate = gateOf(comparison);
   const lines = gate === null ? [] : [`**${plain(gate.sentence)}**`, ''];
   for (const { sentence } of outcomes(comparison)) lines.push(`**${plain(sentence)}**`, '');
-  for (const sentence of waterfalls(subjects)) lines.push(plain(sentence), '');
+  for (const sentence of waterfalls(comparison)) lines.push(plain(sentence), '');
   const table = (...cells: string[][]) => lines.push(...cells.map((row) => `| ${row.join(' | ')} |`), '');
   const letters = subjects.map(({ letter }) => letter);
   if (differing.length > 0) {

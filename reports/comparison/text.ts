@@ -13,7 +13,7 @@ const plain = (text: string) => (text.length > 400 ? `${text.slice(0, 399)}…` 
 
 export function comparisonText(comparison: Comparison): string {
   const { subjects, rows, differing } = comparison;
-  const lines = [...outcomesText(comparison), ...waterfalls(subjects), ''];
+  const lines = [...outcomesText(comparison), ...waterfalls(comparison), ''];
   for (const { name, values } of differing) {
     lines.push(`differs     ${plain(name)}: ${values.map(plain).join(' | ')}`);
   }

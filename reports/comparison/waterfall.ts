@@ -1,5 +1,6 @@
 /** Explains a difference of mean arrival by the means of the stages, which needs no interval. Pure. */
-import type { Subject } from './comparison.ts';
+import type { Comparison, Subject } from './comparison.ts';
+import { withoutTable } from './outcome.ts';
 import { marks, signed } from './words.ts';
 
 /** Changes of means from the baseline's, ms. The stages add up to the whole. */
@@ -47,21 +48,31 @@ export function waterfallOf(baseline: Subject, subject: Subject): Waterfall | nu
   return { sampled, from: sum(baseline), to: sum(subject), steps };
 }
 
-/** mean +0.800 ms: queue +0.860, delivery −0.080, relay −0.020 */
-export function waterfallText({ sampled, from, to, steps }: Waterfall): string {
+/** The stages that explain a change, the largest first. */
+function namedOf({ steps }: Waterfall): Waterfall['steps'] {
   const size = ({ change }: { change: number }) => Math.abs(change);
   const ordered = steps.toSorted((a, b) => size(b) - size(a));
   const least = LEAST_NAMED * (ordered[0] === undefined ? 0 : size(ordered[0]));
-  const named = ordered.filter((step) => size(step) >= Math.max(least, 0.0005));
-  const parts = named.map(({ stage, change }) => `${sampled ? marks(stage) : stage} ${signed(change)}`);
+  return ordered.filter((step) => size(step) >= Math.max(least, 0.0005));
+}
+
+/** mean +0.800 ms: queue +0.860, delivery −0.080, relay −0.020 */
+export function waterfallText(found: Waterfall): string {
+  const { sampled, from, to } = found;
+  const parts = namedOf(found).map(({ stage, change }) => `${sampled ? marks(stage) : stage} ${signed(change)}`);
   const whose = sampled ? 'mean of sampled messages' : 'mean';
   return `${whose} ${signed(to - from)} ms${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`;
 }
 
-/** A sentence for each other subject that has one: B: mean +0.800 ms: queue +0.860. */
-export function waterfalls([baseline, ...others]: readonly Subject[]): string[] {
-  return others.flatMap((subject) => {
+/**
+ * A sentence for each other subject that has one: B: mean +0.800 ms: queue +0.860. None where no stage changed by a figure that is
+ * shown, or where the answer is that no difference is shown.
+ */
+export function waterfalls(comparison: Comparison): string[] {
+  const [baseline, ...others] = comparison.subjects;
+  return others.flatMap((subject, k) => {
     const found = baseline === undefined ? null : waterfallOf(baseline, subject);
-    return found === null ? [] : `${subject.letter} against ${baseline?.letter}: ${waterfallText(found)}`;
+    if (found === null || namedOf(found).length === 0 || withoutTable(comparison, k + 1) !== null) return [];
+    return `${subject.letter} against ${baseline?.letter}: ${waterfallText(found)}`;
   });
 }

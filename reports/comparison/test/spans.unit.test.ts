@@ -73,7 +73,7 @@ test('stages that end at other marks are not set against each other', () => {
   const row = both.rows.find(({ name }) => name === 'spans.received-claimed.mean');
   assert.deepEqual(row?.values, [6, null]);
   assert.deepEqual(row?.differences, [null, null]);
-  assert.deepEqual(waterfalls(both.subjects), []);
+  assert.deepEqual(waterfalls(both), []);
   assert.equal(
     both.rows.find(({ name }) => name === 'spans.sent-received.mean')?.differences[1]?.relative,
     0,

@@ -29,7 +29,7 @@ export function Header({ comparison, served }: PageProps) {
           {sentence}
         </p>
       ))}
-      {waterfalls(subjects).map((sentence) => (
+      {waterfalls(comparison).map((sentence) => (
         <p class="means" key={sentence}>
           {sentence}
         </p>
