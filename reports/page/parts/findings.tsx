@@ -7,7 +7,7 @@ import { Long, Table } from '../table.tsx';
 /** Seconds that are shown around what is zoomed to. */
 const AROUND = 3;
 
-/** Findings, each with its cause and what to do next, and errors; nothing where there is neither. */
+/** Findings, each with its cause, and errors; nothing where there is neither. */
 export function FindingsSection({ run: { findings = [], errors } }: PartProps) {
   if (findings.length + errors.length === 0) return null;
   return (
@@ -15,10 +15,9 @@ export function FindingsSection({ run: { findings = [], errors } }: PartProps) {
       <h2>Findings</h2>
       {findings.length > 0 && (
         <ul>
-          {findings.map(({ text, next, worry, span }, i) => (
+          {findings.map(({ text, worry, span }, i) => (
             <li key={i} class={worry ? 'gave-way' : ''}>
               {span === null ? glued(text) : <Zoom text={glued(text)} span={span} />}
-              {next && <small class="next">Next: {next}</small>}
             </li>
           ))}
         </ul>

@@ -22,6 +22,7 @@ export interface Place {
 export function Header({ run, sound, served, before }: PartProps & Place) {
   const { result, meaning, doubts } = run.verdict;
   const { reasons, warnings } = run.facts;
+  const next = run.findings?.find((finding) => finding.next)?.next;
   return (
     <header id="summary" class={result}>
       <p class="kind">
@@ -50,6 +51,9 @@ export function Header({ run, sound, served, before }: PartProps & Place) {
           <span class="meaning">{glued(meaning)}</span>
         </div>
         {run.answer?.sentence && <p class="answer">{glued(run.answer.sentence)}</p>}
+        {next && <p class="next">
+            <strong>Next:</strong> {glued(next)}
+          </p>}
         <Points points={[...reasons, ...doubts.map((doubt) => `in doubt: ${doubt}`)]} />
         {warnings && (
           <p class="warnings">

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
@@ -13,10 +14,14 @@ import (
 // withFailures adds what did not arrive and what failed to an answer: before it if that failed the run. slow says which
 // stage took the time; empty: the run was not too slow.
 //
-// Where a run failed by both, the verdict's line has their figures, and the sentence begins with the cause.
+// Where the verdict's line has the figures, the sentence begins with the cause: with the requests that failed if they
+// are most.
 func withFailures(r *runfile.Run, answer, slow string) string {
-	if muchFailed(r, slow) {
-		return joined(" ", slow, strings.TrimSpace(failing(r)), answer, othersLatency(r))
+	if failed := strings.TrimSpace(failing(r)); muchFailed(r, slow) || failed != "" && endsNamed(r) {
+		if refusedShare(r) > mostRefused {
+			return joined(" ", failed, slow, answer, othersLatency(r))
+		}
+		return joined(" ", slow, failed, answer, othersLatency(r))
 	}
 	answer = joined(" ", answer, slow)
 	failures := strings.TrimSpace(missing(r) + failing(r))
@@ -34,18 +39,29 @@ func muchFailed(r *runfile.Run, slow string) bool {
 	return r.Verdict.Result == runfile.Fail && slow != "" && missing(r)+failing(r) != ""
 }
 
-// othersLatency says which messages the latencies of a run lack, beside a line that counts each end; empty: none.
+// endsNamed reports whether the line of a failed verdict counts each end of the messages that did not arrive.
+func endsNamed(r *runfile.Run) bool {
+	return r.Verdict.Result == runfile.Fail && !slices.ContainsFunc(ledger.MissedEnds(), func(end ledger.EndCount) bool {
+		return end.Of(r.Account) > 0 && !slices.ContainsFunc(r.Verdict.Rules, func(rule runfile.Rule) bool {
+			return rule.Name == end.Name && rule.IsBroken()
+		})
+	})
+}
+
+// othersLatency says which messages the latencies of a run have or lack, whichever are fewer and not counted before,
+// beside a line that counts each end; empty: they have all.
 func othersLatency(r *runfile.Run) string {
-	ends := runfile.Missed(r.Account)
-	all := words.Plural(r.Account.Scheduled, "message")
-	switch len(ends) {
-	case 0:
+	ends, a := runfile.Missed(r.Account), r.Account
+	all := words.Plural(a.Scheduled, "message")
+	switch {
+	case len(ends) == 0:
 		return ""
-	case 1:
+	case 2*a.Arrived < a.Scheduled, len(ends) == 1 && ends[0].N == a.Requests.Failed:
+		return fmt.Sprintf("Latencies are those of the %s of %s that arrived.", words.Count(a.Arrived), all)
+	case len(ends) == 1:
 		return fmt.Sprintf("Latencies lack the %s %s of %s.", words.Count(ends[0].N), ends[0].Name, all)
 	}
-	return fmt.Sprintf("Latencies lack the %s of %s that did not arrive.",
-		words.Count(r.Account.Scheduled-r.Account.Arrived), all)
+	return fmt.Sprintf("Latencies lack the %s of %s that did not arrive.", words.Count(a.Scheduled-a.Arrived), all)
 }
 
 // sentence is the answer of a run without one from its script, by the model of its load.
@@ -111,7 +127,7 @@ func noneHeld(r *runfile.Run, busiest *runfile.Step) string {
 	slow := p99 != nil && *p99 >= *r.Answer.P99LimitMS // what is missing is not the only cause
 	switch {
 	case !slow && r.Account.Rejected > 0:
-		return fmt.Sprintf("No rate up to %s was sustained for %d s: some messages were refused.", offered, heldSeconds)
+		return fmt.Sprintf("No rate up to %s was sustained for %d s without refusals.", offered, heldSeconds)
 	case !slow && missing(r) != "":
 		return fmt.Sprintf("No rate up to %s was sustained for %d s: some messages did not arrive.", offered,
 			heldSeconds)

@@ -22,6 +22,9 @@ func Failures(r *runfile.Run) string {
 		}
 		return fmt.Sprintf("the ingest refused %s of %s (%s)", words.Count(n.Failed), words.Plural(n.Sent, "request"), why)
 	}
+	if e := worstRequest(r); e != nil && r.Run.Protocol == "HTTP" && e.Count == n.Failed {
+		return fmt.Sprintf("%s of %s got no 2xx (%s)", words.Count(n.Failed), words.Plural(n.Sent, "request"), e.Class)
+	}
 	why, more := []string{}, 0
 	for _, e := range r.Errors {
 		switch {
@@ -105,8 +108,13 @@ func failing(r *runfile.Run) string {
 	if r.Account.Requests.Failed == 0 {
 		return ""
 	}
-	if url := scene(r).URL; url != "" {
-		return " " + words.Capital(Failures(r)) + " (posted to " + url + ")."
+	text := " " + words.Capital(Failures(r))
+	switch url := scene(r).URL; {
+	case url == "":
+		return text + "."
+	case strings.HasSuffix(text, ")"):
+		return text + ", posted to " + url + "."
+	default:
+		return text + " (posted to " + url + ")."
 	}
-	return " " + words.Capital(Failures(r)) + "."
 }

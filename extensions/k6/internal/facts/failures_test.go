@@ -55,3 +55,46 @@ func TestSeveralKindsOfFailuresAreCounted(t *testing.T) {
 	r.Errors = append(r.Errors, runfile.ErrorClass{Stage: runfile.RequestStage, Class: "timeout", Count: 3221})
 	assert.Equal(t, "6,221 of 10,500 requests got no 2xx: 3,000 × HTTP 503, 3,221 × timeout", Failures(r))
 }
+
+// Regression: "3,496 of 6,500 requests got no 2xx: 3,496 × timeout".
+func TestOneKindOfFailuresIsNotCountedTwice(t *testing.T) {
+	t.Parallel()
+	r := refusedRun("")
+	r.Errors[0].Class = "timeout"
+	assert.Equal(t, "6,221 of 10,500 requests got no 2xx (timeout)", Failures(r))
+	r.Errors[0].Count++ // a request that was repeated
+	assert.Equal(t, "6,221 of 10,500 requests got no 2xx: 6,222 × timeout", Failures(r))
+}
+
+// Regression: the box of a verdict counted the refused messages in four places, and k6's share of them in a fifth.
+func TestRefusedRequestsAreSaidOnce(t *testing.T) {
+	t.Parallel()
+	r := refusedRun("full")
+	broken := func(name string, value float64) runfile.Rule {
+		return runfile.Rule{Name: name, Value: &value, Op: "<=", Limit: new(0.0), OK: new(false), Result: runfile.Fail}
+	}
+	rate := broken("http_req_failed rate", 0.592)
+	rate.Reason = rate.Broken()
+	r.Verdict.Rules = append(r.Verdict.Rules, broken("rejected", 6_221), broken(runfile.FailedRequests, 6_221), rate)
+	r.Verdict.Reasons = append(r.Verdict.Reasons, rate.Reason)
+	r.Scene = &runfile.Scene{URL: "http://ingest/m"}
+	Conclude(r, "")
+	assert.Equal(t, "6,221 messages were rejected", r.Verdict.Meaning)
+	assert.Regexp(t, `^The ingest refused 6,221 of 10,500 requests \(HTTP 503: “full”\), posted to http://ingest/m\. Held `,
+		r.Answer.Sentence)
+	assert.Equal(t, 1, strings.Count(r.Answer.Sentence, "6,221"), r.Answer.Sentence)
+	assert.Empty(t, r.Facts.Reasons)
+	r.Verdict.Rules = []runfile.Rule{rate}
+	Conclude(r, "")
+	assert.Equal(t, rate.Reason, r.Verdict.Meaning, "the script's limit alone")
+}
+
+// Regression: a run of which nothing arrived was "disturbed", though the instrument had disturbed nothing.
+func TestARunWithoutADeliveryIsNotDisturbed(t *testing.T) {
+	t.Parallel()
+	const why = "no delivery was measured, so there is no latency to judge"
+	r := refusedRun("full")
+	r.Verdict.Result = runfile.Invalid
+	r.Verdict.Reasons = []string{why + "; the ingest refused all"}
+	assert.Equal(t, why, meaning(r))
+}

@@ -78,18 +78,15 @@ func adviseOnce(r *runfile.Run, found []runfile.Finding) {
 // warningsMost is how many warnings a line names.
 const warningsMost = 3
 
-// warnings counts what gave way in a run, and names the first ones in a few words; empty: nothing did. Failed requests
-// are said by the answer.
+// warnings counts what gave way in a run beside what the answer says, and names the first ones in a few words; empty:
+// nothing did.
 func warnings(r *runfile.Run) string {
 	var all []string
 	for _, f := range r.Findings {
-		if !f.Worry || f.Text == words.Capital(Failures(r))+"." {
+		if !f.Worry || r.Says(f) {
 			continue
 		}
-		short := strings.TrimSuffix(f.Text, ".")
-		for _, end := range []string{": ", "; "} {
-			short, _, _ = strings.Cut(short, end)
-		}
+		short := f.Short()
 		for _, first := range []string{"The ", "In "} {
 			if rest, found := strings.CutPrefix(short, first); found {
 				short = strings.ToLower(first) + rest

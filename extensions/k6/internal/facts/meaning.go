@@ -45,7 +45,7 @@ func passed(r *runfile.Run) string {
 func failed(r *runfile.Run) string {
 	var broken, ends []string
 	for _, rule := range r.Verdict.Rules {
-		if !rule.IsBroken() || rule.Result != runfile.Fail || rule.Name == "finished" {
+		if !rule.IsBroken() || rule.Result != runfile.Fail || rule.Name == "finished" || counted(r, rule) {
 			continue
 		}
 		end := slices.IndexFunc(ledger.Ends[:], func(e ledger.EndCount) bool { return e.Name == rule.Name })
@@ -65,6 +65,23 @@ func failed(r *runfile.Run) string {
 		return "a limit did not hold"
 	}
 	return strings.Join(all, "; ")
+}
+
+// counted reports whether a broken limit on failed requests adds nothing to a verdict: the messages of the requests
+// have an end that is counted, and the answer counts requests. k6's own share of them is behind that of the instrument.
+func counted(r *runfile.Run, limit runfile.Rule) bool {
+	isBroken := func(names ...string) bool {
+		return slices.ContainsFunc(r.Verdict.Rules, func(rule runfile.Rule) bool {
+			return slices.Contains(names, rule.Name) && rule.IsBroken()
+		})
+	}
+	switch limit.Name {
+	case runfile.FailedRequests:
+		return r.Run.Ended != nil && isBroken("rejected", "unknown")
+	case "http_req_failed rate":
+		return isBroken(runfile.FailedRequests)
+	}
+	return false
 }
 
 // brokenLimit is a broken limit with its figure.
@@ -89,6 +106,9 @@ func wereEnded(n int, end string) string {
 // undecidedLimits names what the instrument's doubt left open.
 func undecidedLimits(r *runfile.Run) string {
 	open := undecidedLabels(r)
+	if len(open) == 0 && slices.ContainsFunc(r.Verdict.Reasons, isUnmeasured) {
+		return notMeasured + ", so there is no latency to judge"
+	}
 	if len(open) == 0 {
 		return "the measurement was disturbed: do not use these figures"
 	}

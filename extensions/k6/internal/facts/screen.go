@@ -88,18 +88,27 @@ const notMeasured = "no delivery was measured"
 func furtherReasons(r *runfile.Run) []string {
 	further := []string{}
 	above := strings.ToLower(r.Verdict.Meaning + "\n" + r.Answer.Sentence)
-	unmeasured := slices.ContainsFunc(r.Verdict.Reasons,
-		func(reason string) bool { return strings.HasPrefix(reason, notMeasured) })
+	unmeasured := slices.ContainsFunc(r.Verdict.Reasons, isUnmeasured)
 	for _, reason := range r.Verdict.Reasons {
 		if why, cause, found := strings.Cut(reason, "; "); found && strings.HasPrefix(why, notMeasured) &&
 			strings.Contains(above, strings.ToLower(cause)) {
 			reason = why
 		}
-		if !repeats(above, reason) && !(unmeasured && strings.Contains(reason, " n/a, limit ")) {
+		if !repeats(above, reason) && !countedReason(r, reason) && !(unmeasured && strings.Contains(reason, " n/a, limit ")) {
 			further = append(further, reason)
 		}
 	}
 	return further
+}
+
+// isUnmeasured reports whether a reason is that no delivery was measured.
+func isUnmeasured(reason string) bool { return strings.HasPrefix(reason, notMeasured) }
+
+// countedReason reports whether a reason is that of a limit of k6 on the requests that the answer counts.
+func countedReason(r *runfile.Run, reason string) bool {
+	return slices.ContainsFunc(r.Verdict.Rules, func(rule runfile.Rule) bool {
+		return rule.Reason == reason && rule.Name != runfile.FailedRequests && counted(r, rule)
+	})
 }
 
 // repeats reports whether a reason is said in a text of small letters already.

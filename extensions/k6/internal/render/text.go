@@ -112,7 +112,7 @@ func Text(r *runfile.Run, where string, screen Screen) string {
 		s.line("in doubt", "%s", doubt)
 	}
 	for _, f := range r.Findings {
-		if f.Worry && !strings.Contains(r.Answer.Sentence, strings.TrimSuffix(f.Text, ".")) {
+		if f.Worry && !r.Says(f) {
 			s.line("warning", "%s", f.Text)
 		}
 		if f.Next != "" {

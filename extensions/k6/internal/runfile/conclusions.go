@@ -1,5 +1,7 @@
 package runfile
 
+import "strings"
+
 // GeneratorCost is what all processes of the generator used; nil: one of them did not report it.
 type GeneratorCost struct {
 	CPUPerMessageUS *float64 `json:"cpu_us_per_message"` // CPU time of all phases, divided by the scheduled messages
@@ -50,6 +52,20 @@ type Finding struct {
 	Next  string `json:"next,omitempty"` // what to do next; empty: nothing
 	Worry bool   `json:"worry"`          // something gave way; false: good to know
 	Span  *Span  `json:"span"`           // nil: the whole run
+}
+
+// Short is a finding without its cause.
+func (f Finding) Short() string {
+	short := strings.TrimSuffix(f.Text, ".")
+	for _, end := range []string{": ", "; "} {
+		short, _, _ = strings.Cut(short, end)
+	}
+	return short
+}
+
+// Says reports whether the answer of a run says a finding.
+func (r *Run) Says(f Finding) bool {
+	return strings.Contains(strings.ToLower(r.Answer.Sentence), strings.ToLower(f.Short()))
 }
 
 // Span is a span of a run, in seconds since its start.

@@ -182,25 +182,28 @@ func (r Rule) ValueText() string {
 	return words.Against(r.Value, new(words.Shown(*r.Limit)), r.Unit)
 }
 
-// scriptLabels are the names of our own scripts' metrics in words, each with its unit: k6 gives a Gauge none.
-var scriptLabels = map[string]string{
-	"backlog_growth":             "growth of the backlog as a share of the rate",
-	"connections_canary_missing": "canary messages missing",
-	"connections_canary_p99_ms":  "canary p99, ms",
-	"connections_missing":        "connections missing",
-	"soak_latency_drift_ms":      "growth of arrival p99, ms",
-	"soak_memory_growth_mb":      "growth of memory, MB",
-	"spike_drain_s":              "seconds until the backlog had drained",
-	"spike_p99_back_s":           "seconds until p99 was back",
+// scriptMetrics are the names of our own scripts' metrics in words, and their units: k6 gives a Gauge none.
+var scriptMetrics = map[string]struct{ label, unit string }{
+	"backlog_growth":             {"growth of the backlog as a share of the rate", ""},
+	"connections_canary_missing": {"canary messages missing", ""},
+	"connections_canary_p99_ms":  {"canary p99", "ms"},
+	"connections_missing":        {"connections missing", ""},
+	"soak_latency_drift_ms":      {"growth of arrival p99", "ms"},
+	"soak_memory_growth_mb":      {"growth of memory", "MB"},
+	"spike_drain_s":              {"time until the backlog had drained", "s"},
+	"spike_p99_back_s":           {"time until p99 was back", "s"},
 }
+
+// ScriptUnit is the unit of a metric of our own scripts; empty: it has none, or is not ours.
+func ScriptUnit(metric string) string { return scriptMetrics[metric].unit }
 
 // Label is the figure's name on the page. A metric of a user's own script keeps its name.
 func (r Rule) Label() string {
 	if r.Name == P99Rule || r.Name == TrendRule {
 		return "arrival p99"
 	}
-	if label, ours := scriptLabels[r.Name]; ours {
-		return label
+	if metric, ours := scriptMetrics[r.Name]; ours {
+		return metric.label
 	}
 	if _, within, ok := WithinMetric(r.Name); ok {
 		return "arrival within " + within.String()

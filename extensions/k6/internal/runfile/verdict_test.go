@@ -45,6 +45,6 @@ func TestLimitsOfOurScriptsHaveWords(t *testing.T) {
 			assert.NotEqual(t, name[1], Rule{Name: name[1]}.Label(), script)
 		}
 	}
-	assert.Len(t, scriptLabels, found)
+	assert.Len(t, scriptMetrics, found)
 	assert.Equal(t, "orders_missing", Rule{Name: "orders_missing"}.Label(), "a metric of the user's own")
 }

@@ -162,6 +162,9 @@ func (l limits) unitOf(name string) (unit string, counter bool) {
 	if _, _, ok := runfile.WithinMetric(metric); ok {
 		return "%", false
 	}
+	if unit := runfile.ScriptUnit(metric); unit != "" {
+		return unit, false
+	}
 	switch {
 	case metric == "arrival_p99" || metric == "arrival_latency" ||
 		strings.HasPrefix(metric, "http_req_") && metric != "http_req_failed":
