@@ -10,6 +10,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/facts"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/runfile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/words"
 )
 
@@ -88,7 +89,7 @@ func (e *Engine) explained(err error) error {
 		err = fmt.Errorf("%w; the webhook did not take what came: %s", err, denied)
 	}
 	for _, one := range errors {
-		if one.Class == receive.LostClass && !strings.Contains(err.Error(), one.Example) {
+		if one.Class == runfile.LostClass && !strings.Contains(err.Error(), one.Example) {
 			err = fmt.Errorf("%w; meanwhile %s × %s: %s", err, words.Count(one.Count), one.Class, one.Example)
 		}
 	}

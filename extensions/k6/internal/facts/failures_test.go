@@ -98,3 +98,20 @@ func TestARunWithoutADeliveryIsNotDisturbed(t *testing.T) {
 	r.Verdict.Reasons = []string{why + "; the ingest refused all"}
 	assert.Equal(t, why, meaning(r))
 }
+
+// Regression: the page of a run whose broker was stopped said that it was cut off, and nothing of the broker.
+func TestARunThatWasCutOffNamesTheSubscriberThatItLost(t *testing.T) {
+	t.Parallel()
+	r := steadyRun(60, 400, 3)
+	r.Run.Ended, r.Verdict.Result = nil, runfile.Incomplete
+	r.Errors = []runfile.ErrorClass{{Stage: "delivery", Class: runfile.LostClass, Count: 1, Example: "MQTT broker b: EOF"}}
+	assert.Regexp(t, `^Not finished: .* had arrived by then\. A subscriber was lost: MQTT broker b: EOF\. Run it again`,
+		unusable(r))
+}
+
+// Regression: the advice beside "a backlog of 30 messages reaches the limit of 30" was to look into the ingest's log.
+func TestARefusalThatSaysWhyNeedsNoLog(t *testing.T) {
+	t.Parallel()
+	assert.Contains(t, findings(refusedRun(""))[0].Next, logSaysWhy)
+	assert.Regexp(t, "^lower the rate.*, or let the ingest take more$", findings(refusedRun("a backlog of 30"))[0].Next)
+}

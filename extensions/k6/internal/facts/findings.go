@@ -26,6 +26,9 @@ func findings(r *runfile.Run) []runfile.Finding {
 		f := runfile.Finding{Text: words.Capital(Failures(r)) + ".", Worry: true}
 		if e := worstRequest(r); e != nil {
 			f.Next = adviceOn(e.Class)
+			if strings.HasPrefix(e.Class, "HTTP 503") && refusal(r) != nil && sentenceOf(e.Example) != "" { // it says why
+				f.Next = "lower the rate, or let the ingest take more"
+			}
 		}
 		found = append(found, f)
 	}

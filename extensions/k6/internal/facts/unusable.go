@@ -16,9 +16,8 @@ func unusable(r *runfile.Run) string {
 	case r.Run.Ended == nil && r.Verdict.Result == runfile.Fail:
 		return aborted(r)
 	case r.Run.Ended == nil && !slices.ContainsFunc(r.Verdict.Rules, func(l runfile.Rule) bool { return l.Undecided }):
-		return fmt.Sprintf("Not finished: %s of %s had arrived by then. Run it again to its end.",
-			words.Count(r.Account.Arrived),
-			words.Plural(r.Account.Scheduled, "message"))
+		return fmt.Sprintf("Not finished: %s of %s had arrived by then.%s Run it again to its end.",
+			words.Count(r.Account.Arrived), words.Plural(r.Account.Scheduled, "message"), lostSubscribers(r))
 	case !r.Account.Balanced:
 		return "Not usable: " + runfile.Unbalanced + "."
 	case r.Verdict.Result == runfile.Incomplete:
@@ -47,6 +46,17 @@ func unusable(r *runfile.Run) string {
 		return "Not usable: " + strings.TrimSuffix(r.Verdict.Reasons[0], ".") + "."
 	}
 	return "Not usable: the load generator could not be trusted."
+}
+
+// lostSubscribers says why messages no longer arrived as a run was cut off; empty: its subscribers stayed.
+func lostSubscribers(r *runfile.Run) string {
+	for _, e := range r.Errors {
+		if e.Class == runfile.LostClass {
+			return fmt.Sprintf(" A subscriber was lost: %s.",
+				strings.TrimSuffix(words.Short(words.Printable(e.Example)), "."))
+		}
+	}
+	return ""
 }
 
 // aborted is the answer of a run that a limit with abortOnFail ended.

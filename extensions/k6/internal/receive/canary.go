@@ -154,7 +154,7 @@ func (c *Canary) listen(ctx context.Context) {
 		if errors.Is(err, net.ErrClosed) || ctx.Err() != nil {
 			return
 		}
-		c.Count("canary", LostClass, words.Printable(err.Error()))
+		c.Count("canary", runfile.LostClass, words.Printable(err.Error()))
 		if short++; time.Since(since) > shortLived {
 			short = 0
 		}

@@ -56,9 +56,6 @@ func Hold(ctx context.Context, parts *run.Parts, patience time.Duration, session
 	return h
 }
 
-// LostClass is the class of errors of connections that ended: of the load's subscribers, and of the canary.
-const LostClass = "subscriber lost"
-
 // A session is given up after this many consecutive connections shorter than shortLived.
 const (
 	shortLived = time.Second
@@ -78,7 +75,7 @@ func (h *Sessions) hold(ctx context.Context, i int, s Session, taker *Taker) {
 			short = 0
 		}
 		gap := h.openGap(i, err)
-		h.parts.Count("delivery", LostClass, words.Printable(err.Error()))
+		h.parts.Count("delivery", runfile.LostClass, words.Printable(err.Error()))
 		if short == shortMost {
 			err = fmt.Errorf("%w (%d connections in a row did not last %s; %s)", err, short, shortLived,
 				h.endings.Question)

@@ -8,6 +8,9 @@ const SendersMost = 10_000
 // RequestStage is the stage of errors of requests.
 const RequestStage = "request"
 
+// LostClass is the class of errors of connections that ended: of the load's subscribers, and of the canary.
+const LostClass = "subscriber lost"
+
 // Scene is what a cause needs besides run.json. A merged run has none: each instance has its own causes.
 type Scene struct {
 	URL        string // requests were posted to it; it has no secrets; empty: they are not posted
