@@ -59,7 +59,9 @@ function namedOf({ steps }: Waterfall): Waterfall['steps'] {
 /** mean +0.800 ms: queue +0.860, delivery −0.080, relay −0.020 */
 export function waterfallText(found: Waterfall): string {
   const { sampled, from, to } = found;
-  const parts = namedOf(found).map(({ stage, change }) => `${sampled ? marks(stage) : stage} ${signed(change)}`);
+  const parts = namedOf(found).map(
+    ({ stage, change }) => `${sampled ? marks(stage) : stage} ${signed(change)}`,
+  );
   const whose = sampled ? 'mean of sampled messages' : 'mean';
   return `${whose} ${signed(to - from)} ms${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`;
 }

@@ -51,9 +51,11 @@ export function Header({ run, sound, served, before }: PartProps & Place) {
           <span class="meaning">{glued(meaning)}</span>
         </div>
         {run.answer?.sentence && <p class="answer">{glued(run.answer.sentence)}</p>}
-        {next && <p class="next">
+        {next && (
+          <p class="next">
             <strong>Next:</strong> {glued(next)}
-          </p>}
+          </p>
+        )}
         <Points points={[...reasons, ...doubts.map((doubt) => `in doubt: ${doubt}`)]} />
         {warnings && (
           <p class="warnings">
