@@ -45,7 +45,11 @@ const ListQuery = Type.Object({
   limit: Type.Integer({ default: 50, minimum: 1, maximum: MOST_LISTED }),
 });
 const CompareQuery = Type.Object({
-  run: Type.Array(RunParams.properties.run, { minItems: 2, maxItems: MOST_COMPARED }),
+  run: Type.Array(RunParams.properties.run, {
+    minItems: 2,
+    maxItems: MOST_COMPARED,
+    uniqueItems: true,
+  }),
   'allow-failed': Type.Boolean({ default: false }),
 });
 
