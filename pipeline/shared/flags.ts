@@ -14,13 +14,29 @@ export function readFlags<T extends ParseArgsOptionsConfig>(
 ) {
   const all = { ...options, help: { type: 'boolean', short: 'h' } as const };
   try {
-    return parseArgs({ args: [...args], options: all, allowPositionals });
+    const { tokens, ...read } = parseArgs({ args: [...args], options: all, allowPositionals, tokens: true });
+    refuseTwice(tokens, options);
+    return read;
   } catch (error) {
+    if (error instanceof ConfigError) throw error;
     const message = (error as Error).message.split('\n')[0] as string;
     const [, unknown] = /^(?:Unknown option|Unexpected argument) '(.*?)'/.exec(message) ?? [];
     const allowed = Object.keys(all).map((name) => `--${name}`);
     const what = unknown === undefined ? message : `${unknown} is not known${like(unknown, allowed)}`;
     throw new ConfigError(`${what}; allowed: ${allowed.join(', ')}`);
+  }
+}
+
+/** Refuses a second value: the first one would be ignored. */
+function refuseTwice(
+  tokens: readonly { kind: string; name?: string }[],
+  options: ParseArgsOptionsConfig,
+): void {
+  const seen = new Set<string>();
+  for (const { kind, name = '' } of tokens) {
+    if (kind !== 'option' || options[name]?.type !== 'string' || options[name].multiple) continue;
+    if (seen.has(name)) throw new ConfigError(`--${name} is given twice`);
+    seen.add(name);
   }
 }
 

@@ -19,6 +19,10 @@ test('the error for an unknown flag or word names the nearest and all allowed fl
   ] as const)
     assert.throws(() => readFlags(args, options), { name: 'ConfigError', message });
   assert.throws(
+    () => readFlags(['--rate', '5', '--rate=6'], options),
+    /^ConfigError: --rate is given twice$/,
+  );
+  assert.throws(
     () => readFlags(['--rate'], options),
     /^ConfigError: Option '--rate <value>'.*--list, --help$/,
   );

@@ -128,6 +128,20 @@ export function assignmentsOf(args: readonly string[]): string[] {
   });
 }
 
+/**
+ * Takes a flag of ours, `--flag value` or `--flag=value`, from those that k6 gets. undefined: it is not given; empty: it has no value.
+ * @throws {ConfigError} if it is given twice
+ */
+export function takeFlag(flag: string, args: readonly string[]): { value?: string; args: string[] } {
+  const is = (arg: string) => arg === flag || arg.startsWith(`${flag}=`);
+  const at = args.findIndex(is);
+  if (at === -1) return { args: [...args] };
+  const apart = args[at] === flag;
+  const rest = [...args.slice(0, at), ...args.slice(at + (apart ? 2 : 1))];
+  if (rest.some(is)) throw new ConfigError(`${flag} is given twice`);
+  return { value: (apart ? args[at + 1] : args[at]?.slice(flag.length + 1)) ?? '', args: rest };
+}
+
 /** The flags that set no variables. */
 export function withoutVariables(args: readonly string[]): string[] {
   return args.filter(

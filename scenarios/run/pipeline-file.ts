@@ -4,7 +4,7 @@ import { SETTINGS } from '../../pipeline/shared/command.ts';
 import { ConfigError } from '../../pipeline/shared/config.ts';
 import { K6, QUIET } from '../../pipeline/stack/k6.ts';
 import { PLACES, refusalOf } from '../lib/declarations.js';
-import { assignmentsOf, firstProblem } from './k6.ts';
+import { assignmentsOf, firstProblem, takeFlag } from './k6.ts';
 import { declaredBy, nameOf, variablesIn } from './usage.ts';
 
 /** A setting of a file, as `k6 x arrival` reads it. */
@@ -43,12 +43,9 @@ export async function pipelineOf(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
 ): Promise<{ args: string[]; settings: Record<string, string> }> {
-  const at = args.findIndex(isFlag);
-  if (at === -1) return { args: [...args], settings: {} };
-  const apart = args[at] === FLAG;
-  const path = apart ? args[at + 1] : args[at]?.slice(FLAG.length + 1);
-  if (!path) throw new ConfigError(`${FLAG} has no value; allowed: a pipeline file, like my.yml`);
-  const rest = [...args.slice(0, at), ...args.slice(at + (apart ? 2 : 1))];
+  const { value: path, args: rest } = takeFlag(FLAG, args);
+  if (path === undefined) return { args: rest, settings: {} };
+  if (path === '') throw new ConfigError(`${FLAG} has no value; allowed: a pipeline file, like my.yml`);
   const flags = assignmentsOf(rest).map((text) => text.replace(/=.*/s, ''));
   const all = await read(path, flags, env);
   const known = new Set([...variablesIn(script), ...PLACES, ...SETTINGS]);

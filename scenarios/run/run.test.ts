@@ -122,6 +122,8 @@ test('a pipeline file that a script cannot take is refused in one line', async (
     /^--pipeline has no value; allowed: a pipeline file/,
   );
   await refused(['scenarios/ramp.js', '--pipeline', 'none.yml'], {}, /none\.yml: no such file/);
+  await refused([...sweep, '--pipeline=other.yml'], {}, /^--pipeline is given twice$/);
+  await refused(['scenarios/ramp.js', '--repeat=2', '--repeat', '3'], {}, /^--repeat is given twice$/);
 });
 
 test('commandOf quotes arguments and hides secrets', () => {

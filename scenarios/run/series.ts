@@ -12,7 +12,7 @@ import { COMPARISONS, moment, newDirectory } from '../../reports/directory.ts';
 import { compact } from '../../reports/format.ts';
 import { type Supervision, supervise } from './against.ts';
 import { type IO, linkTo, openPage, print } from './io.ts';
-import { cameToItsEnd, variablesOf } from './k6.ts';
+import { cameToItsEnd, takeFlag, variablesOf } from './k6.ts';
 import { outputsOf } from './outputs.ts';
 import { aligned, spread } from './table.ts';
 
@@ -40,14 +40,12 @@ export function countFlag(
   most: number,
   args: readonly string[],
 ): { count: number; args: string[] } {
-  const at = args.findIndex((arg) => arg === flag || arg.startsWith(`${flag}=`));
-  if (at === -1) return { count: 1, args: [...args] };
-  const apart = args[at] === flag;
-  const text = (apart ? args[at + 1] : args[at]?.slice(flag.length + 1)) ?? '';
-  const count = Number(text);
-  if (!/^\d+$/.test(text) || count < 1 || count > most)
-    throw new ConfigError(`${flag} is "${text}"; allowed: 1 to ${most}`);
-  return { count, args: [...args.slice(0, at), ...args.slice(at + (apart ? 2 : 1))] };
+  const { value, args: rest } = takeFlag(flag, args);
+  if (value === undefined) return { count: 1, args: rest };
+  const count = Number(value);
+  if (!/^\d+$/.test(value) || count < 1 || count > most)
+    throw new ConfigError(`${flag} is "${value}"; allowed: 1 to ${most}`);
+  return { count, args: rest };
 }
 
 /** Variants that are measured one after the other, and compared. */
