@@ -7,7 +7,7 @@ import { FILES, openFile } from '../files.ts';
 import { aside } from './aside.ts';
 import { tellBefore } from './before.ts';
 import type { Catalogue } from './catalogue.ts';
-import { changes, inOrder, ORDER_NAMES, pointsOf, turnsOf } from './changes.ts';
+import { changes, inOrder, lastingChangesOf, ORDER_NAMES, pointsOf } from './changes.ts';
 import type { Entry, Listing } from './entry.ts';
 import { Followed, type Source } from './follow.ts';
 import { compareOf, reportOf } from './page/links.ts';
@@ -146,7 +146,7 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
         total: entries.length,
         scripts: all((entry) => [scriptOf(entry)]),
         labels: all(labelsOf),
-        trend: { script: drawn, points: pointsOf(ofScript), turns: turnsOf(ofScript) },
+        trend: { script: drawn, points: pointsOf(ofScript), lasting: lastingChangesOf(ofScript) },
         misfits,
       };
     },

@@ -1,6 +1,7 @@
 /** The series of runs of one load. Pure. */
-import { type Change, type Entry, isSound, type Point, type Turned } from './entry.ts';
-import { lastTurn } from './turning.ts';
+
+import { lastChangePoint } from './change-point.ts';
+import { type Change, type Entry, isSound, type LastingChange, type Point } from './entry.ts';
 
 /** Points of a chart: older ones are left out. */
 const MOST_POINTS = 200;
@@ -62,27 +63,33 @@ export function pointsOf(entries: readonly Entry[]): Point[] {
 }
 
 /** The last lasting change of p99 of each load. @param entries newest first */
-export function turnsOf(entries: readonly Entry[]): Turned[] {
+export function lastingChangesOf(entries: readonly Entry[]): LastingChange[] {
   const newest = entries.filter(usable).slice(0, MOST_POINTS).toReversed();
-  return [...Map.groupBy(newest, ({ like }) => like)].flatMap(([like, runs]): Turned[] => {
-    const turn = lastTurn(
+  return [...Map.groupBy(newest, ({ like }) => like)].flatMap(([like, runs]): LastingChange[] => {
+    const found = lastChangePoint(
       runs.map(({ arrival }) => arrival?.p99 ?? 0),
       runs.map(({ calibration }) => calibration),
     );
-    const [before, after] = turn === null ? [] : [runs[turn.at - 1], runs[turn.at]];
-    if (turn === null || before === undefined || after === undefined) return [];
+    const [before, after] = found === null ? [] : [runs[found.at - 1], runs[found.at]];
+    if (found === null || before === undefined || after === undefined) return [];
     const place = {
-      number: turn.at + 1,
+      number: found.at + 1,
       of: runs.length,
       started: after.started,
       directory: after.directory,
     };
     return [
       {
-        ...{ like, ...place, from: before.directory, p99: turn.ratio - 1, differs: differing(before, after) },
-        ...(turn.adjusted !== undefined && { adjusted: turn.adjusted - 1 }),
-        ...(turn.machine !== undefined && { machine: turn.machine === null ? null : turn.machine - 1 }),
-        ...(turn.back !== undefined && { back: turn.back + 1 }),
+        ...{
+          like,
+          ...place,
+          from: before.directory,
+          p99: found.ratio - 1,
+          differs: differing(before, after),
+        },
+        ...(found.adjusted !== undefined && { adjusted: found.adjusted - 1 }),
+        ...(found.machine !== undefined && { machine: found.machine === null ? null : found.machine - 1 }),
+        ...(found.back !== undefined && { back: found.back + 1 }),
       },
     ];
   });

@@ -91,7 +91,7 @@ export type Point = Pick<
 > & { p99: number };
 
 /** A change of p99 that has lasted: of the level before, since a run of its load. */
-export interface Turned extends Change, Pick<Entry, 'directory' | 'started' | 'like'> {
+export interface LastingChange extends Change, Pick<Entry, 'directory' | 'started' | 'like'> {
   /** Its number among the usable runs of its load, and their count; the first is 1. */
   number: number;
   of: number;
@@ -114,7 +114,7 @@ export interface Listing {
   scripts: string[];
   labels: string[];
   /** The trend of one script: the one that was asked for, or that of the newest run that matches. */
-  trend: { script: string; points: Point[]; turns: Turned[] };
+  trend: { script: string; points: Point[]; lasting: LastingChange[] };
   misfits: Misfit[];
 }
 

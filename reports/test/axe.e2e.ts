@@ -12,11 +12,11 @@ import { grouped } from '../comparison/subjects.ts';
 import { writePair } from '../comparison/test/pair.ts';
 import {
   grow,
+  writeChanged,
   writeComparable,
   writeLive,
   writeSweeps,
   writeTrend,
-  writeTurned,
   writeWordy,
 } from '../history/test/runs.ts';
 import { Visitor } from '../history/test/visitor.ts';
@@ -218,7 +218,7 @@ describe('the history is accessible', () => {
   });
 
   test('a lasting change of p99, at 800 px', async () => {
-    await writeTurned(visitor.root);
+    await writeChanged(visitor.root);
     await visitor.visit('/?script=turned', async (page) => {
       await page.locator('.turns').waitFor();
       await page.setViewportSize({ width: 800, height: 900 });

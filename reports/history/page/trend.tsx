@@ -5,7 +5,7 @@ import { Chart } from '../../page/chart.tsx';
 import type { Line } from '../../page/chart-data.ts';
 import { fromZero, logRange, wantsLog } from '../../page/chart-ranges.ts';
 import { styleOf } from '../../page/chart-series.ts';
-import { isSound, type Listing, type Point, type Turned } from '../entry.ts';
+import { isSound, type LastingChange, type Listing, type Point } from '../entry.ts';
 import { labelsOf } from '../text.ts';
 import { namesOf, topOf } from './axis.ts';
 import { compareOf, reportOf } from './links.ts';
@@ -16,7 +16,7 @@ const MOST_LOADS = 6;
 const RADIUS = 4;
 
 /** p99 by run, a line for each load, with a dot by verdict and the limit; nothing where there are fewer than two. */
-export function Trend({ trend: { script, points: all, turns } }: Pick<Listing, 'trend'>) {
+export function Trend({ trend: { script, points: all, lasting } }: Pick<Listing, 'trend'>) {
   const loads = [...new Set(all.map(({ like }) => like).toReversed())];
   const points = all.filter(({ like }) => loads.indexOf(like) < MOST_LOADS);
   const last = points.at(-1);
@@ -52,7 +52,7 @@ export function Trend({ trend: { script, points: all, turns } }: Pick<Listing, '
   return (
     <section class="trend">
       <h2>p99 by run</h2>
-      <Turns turns={turns} names={names} />
+      <LastingChanges lasting={lasting} names={names} />
       <Chart
         kind="runs"
         x={points.map((_, i) => i)}
@@ -65,7 +65,7 @@ export function Trend({ trend: { script, points: all, turns } }: Pick<Listing, '
         note={`A line for each load. ● pass, ✕ fail, ○ in doubt or incomplete${above.length > 0 ? `, ▲ above the axis: ${above.map(({ p99 }) => msUnit(p99)).join(', ')}` : ''}.${left > 0 ? ` ${plural(left, 'run')} of other loads ${left === 1 ? 'is' : 'are'} not drawn.` : ''}`}
         hint="A click opens the report."
         log={log}
-        marks={turns.flatMap(({ directory }) => {
+        marks={lasting.flatMap(({ directory }) => {
           const at = points.findIndex((point) => point.directory === directory);
           return at < 0 ? [] : [{ x: at, name: 'changed' }];
         })}
@@ -178,7 +178,7 @@ function drawDots(u: uPlot, colour: (name: string) => string, points: Point[], t
 const MOST_NAMED = 2;
 
 /** What the machine has to do with a change. */
-function causeText({ machine, back }: Pick<Turned, 'machine' | 'back'>): string {
+function causeText({ machine, back }: Pick<LastingChange, 'machine' | 'back'>): string {
   if (machine === undefined) return '';
   if (machine !== null) return `, with the machine, which took ${changeText(machine)} for the same work`;
   const level = back === undefined ? '' : `, back at the level of run ${back}`;
@@ -186,11 +186,11 @@ function causeText({ machine, back }: Pick<Turned, 'machine' | 'back'>): string 
 }
 
 /** A sentence for each load whose p99 has changed permanently. @param names of the loads */
-function Turns({ turns, names }: { turns: Turned[]; names: Map<string, string> }) {
-  const shown = turns.filter(({ like }) => names.has(like));
+function LastingChanges({ lasting, names }: { lasting: LastingChange[]; names: Map<string, string> }) {
+  const shown = lasting.filter(({ like }) => names.has(like));
   if (shown.length === 0) return null;
   return (
-    <ul class="turns">
+    <ul class="lasting">
       {shown.map(({ like, directory, from, number, of, started, p99, differs, adjusted, ...why }) => (
         <li key={like}>
           {visible(names.get(like) ?? '')}: <strong>p99 {changeText(p99)}</strong>

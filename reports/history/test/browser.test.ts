@@ -26,12 +26,12 @@ import { template } from '../../test/template.ts';
 import { main } from '../server.ts';
 import {
   grow,
+  writeChanged,
   writeComparable,
   writeLive,
   writeRun,
   writeSweeps,
   writeTrend,
-  writeTurned,
   writeWordy,
 } from './runs.ts';
 import { Visitor } from './visitor.ts';
@@ -142,11 +142,11 @@ test('the trend of a script shows p99, verdict and limit as chart and table, and
 
 // Regressions: below 1,100 px the table became cards; a change was hidden among 200 points.
 test('down to 800 px the list is a table, and a lasting change of p99 is named with its run', async () => {
-  await writeTurned(root);
+  await writeChanged(root);
   await visit('/?script=turned', async (page) => {
     await page.locator('.trend canvas').waitFor();
     const said = /p99 \+\d\d\s%.* since run 21 of 30; how fast the machine was is not known.*build: 17 → 18/;
-    assert.match(await text(page, '.turns'), said);
+    assert.match(await text(page, '.lasting'), said);
     assert.match(await text(page, '.trend'), /above the axis: 900/);
     for (const width of [1440, 1024, 800]) {
       await page.setViewportSize({ width, height: 900 });

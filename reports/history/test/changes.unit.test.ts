@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { changes, inOrder, pointsOf, turnsOf } from '../changes.ts';
+import { changes, inOrder, lastingChangesOf, pointsOf } from '../changes.ts';
 import type { Entry } from '../entry.ts';
 
 /** Entries in the order of the catalogue: the newest first. */
@@ -80,13 +80,13 @@ test('a lasting change that goes with the time of the machine is said to be the 
         return { ...p99((i < 12 ? 10 : 13) * wiggle), calibration: (i < 12 ? 500 : 500 * slower) * wiggle };
       }),
     );
-  const [moved] = turnsOf(runs(1.3));
+  const [moved] = lastingChangesOf(runs(1.3));
   assert.deepEqual([moved?.number, Math.round(100 * (moved?.machine ?? 0))], [13, 30]);
-  const [own] = turnsOf(runs(1));
+  const [own] = lastingChangesOf(runs(1));
   assert.deepEqual([own?.number, own?.machine], [13, undefined], 'the machine is as fast as before');
   const unknown = runs(1).map((entry) => ({ ...entry, calibration: null }));
   assert.deepEqual(
-    turnsOf(unknown).map(({ number, machine }) => [number, machine]),
+    lastingChangesOf(unknown).map(({ number, machine }) => [number, machine]),
     [[13, null]],
   );
 });
@@ -100,9 +100,9 @@ test('a lasting change is the measured one; adjusted for the speed of the machin
         return { ...p99((i < 12 ? 10 : 13) * wiggle), calibration: (i < 12 ? 500 : 500 / faster) * wiggle };
       }),
     );
-  const [turn] = turnsOf(runs(1.25));
-  assert.equal(turn?.number, 13);
-  assert.ok(Math.abs((turn?.p99 ?? 0) - 0.3) < 0.05, `measured: ${turn?.p99}`);
-  assert.ok((turn?.adjusted ?? 0) > 0.5, `adjusted: ${turn?.adjusted}`);
-  assert.equal(turnsOf(runs(1))[0]?.adjusted, undefined, 'the machine is as fast as before');
+  const [found] = lastingChangesOf(runs(1.25));
+  assert.equal(found?.number, 13);
+  assert.ok(Math.abs((found?.p99 ?? 0) - 0.3) < 0.05, `measured: ${found?.p99}`);
+  assert.ok((found?.adjusted ?? 0) > 0.5, `adjusted: ${found?.adjusted}`);
+  assert.equal(lastingChangesOf(runs(1))[0]?.adjusted, undefined, 'the machine is as fast as before');
 });

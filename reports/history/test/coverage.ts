@@ -3,7 +3,7 @@
  * Each is looked at after each of its 100 runs; a change point is counted once. Then p99 rises by a fifth, and is found within 6 runs.
  */
 import { mulberry32, normal } from '../../test/samples.ts';
-import { lastTurn, type Turn } from '../turning.ts';
+import { type ChangePoint, lastChangePoint } from '../change-point.ts';
 
 /** Logarithms of p99 by run, and of the times of the machine where they are known. */
 export interface History {
@@ -54,22 +54,26 @@ const LEAST = 10;
 const NEAR = 3;
 
 /** A change that is neither said to be the machine's nor to lead back to a level of before. */
-function turnOf({ values, times }: History, runs: number, find: typeof lastTurn): Turn | null {
+function changePointOf(
+  { values, times }: History,
+  runs: number,
+  find: typeof lastChangePoint,
+): ChangePoint | null {
   const of = (logs: number[]) => logs.slice(0, runs).map(Math.exp);
-  const turn = find(of(values), times && of(times));
-  return turn?.machine == null && turn?.back === undefined ? turn : null;
+  const found = find(of(values), times && of(times));
+  return found?.machine == null && found?.back === undefined ? found : null;
 }
 
 /** The change points that a history of 100 runs without one is said to have, on average. */
-export function alarms(count: number, of: Histories, find = lastTurn): number {
+export function alarms(count: number, of: Histories, find = lastChangePoint): number {
   const random = mulberry32(11);
   let all = 0;
   for (let i = 0; i < count; i++) {
     const history = of(random, RUNS);
     const named: number[] = [];
     for (let runs = LEAST; runs <= RUNS; runs++) {
-      const turn = turnOf(history, runs, find);
-      if (turn !== null && !named.some((at) => Math.abs(at - turn.at) <= NEAR)) named.push(turn.at);
+      const found = changePointOf(history, runs, find);
+      if (found !== null && !named.some((at) => Math.abs(at - found.at) <= NEAR)) named.push(found.at);
     }
     all += named.length;
   }
@@ -84,8 +88,8 @@ export function found(count: number, of: Histories, within = 6): number {
     const history = of(random, before + within);
     history.values = history.values.map((value, i) => (i < before ? value : value + Math.log(1.2)));
     return Array.from({ length: within }, (_, i) => before + i + 1).some((runs) => {
-      const turn = turnOf(history, runs, lastTurn);
-      return turn !== null && Math.abs(turn.at - before) <= NEAR;
+      const found = changePointOf(history, runs, lastChangePoint);
+      return found !== null && Math.abs(found.at - before) <= NEAR;
     });
   });
   return seen.length / all.length;

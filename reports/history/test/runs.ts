@@ -78,7 +78,7 @@ export async function writeTrend(root: string): Promise<void> {
 }
 
 /** Writes 30 runs of one script. From the 21st on, which has another build, they are slower; the eighth is far slower. */
-export async function writeTurned(root: string): Promise<void> {
+export async function writeChanged(root: string): Promise<void> {
   for (let i = 0; i < 30; i++) {
     const run = golden('passing');
     Object.assign(run.run, {

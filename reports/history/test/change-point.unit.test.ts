@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mulberry32, normal } from '../../test/samples.ts';
+import { lastChangePoint } from '../change-point.ts';
 import type { Point } from '../entry.ts';
 import { namesOf, topOf } from '../page/axis.ts';
-import { lastTurn } from '../turning.ts';
 import { alarms, found, HISTORIES } from './coverage.ts';
 
 /** p99 of runs with these levels, in order; one in twenty is an outlier. */
@@ -17,39 +17,39 @@ test('a lasting change of p99 is found, at its run and with its size, though som
   const random = mulberry32(1);
   let found = 0;
   for (let i = 0; i < 40; i++) {
-    const turn = lastTurn(series(random, [18, 5], [8, 8]));
-    if (turn && Math.abs(turn.at - 18) <= 2 && Math.abs(turn.ratio - 1.6) < 0.4) found++;
+    const last = lastChangePoint(series(random, [18, 5], [8, 8]));
+    if (last && Math.abs(last.at - 18) <= 2 && Math.abs(last.ratio - 1.6) < 0.4) found++;
   }
   assert.ok(found >= 28, `${found} of 40`);
 });
 
 // Regression: levels without any noise have no memory, and their step was not found.
 test('a step between two levels without noise is found', () => {
-  assert.equal(lastTurn([...Array(12).fill(5), ...Array(12).fill(8)])?.at, 12);
+  assert.equal(lastChangePoint([...Array(12).fill(5), ...Array(12).fill(8)])?.at, 12);
 });
 
 test('without times of the machine a change back to a level of before is told from one to a new level', () => {
   const steady = (runs: number, ms: number) =>
     Array.from({ length: runs }, (_, i) => ms * (1 + 0.01 * (i % 3)));
-  const turn = (...more: number[][]) => lastTurn([steady(20, 5), steady(12, 8), ...more].flat());
-  assert.deepEqual(turn(), { at: 20, ratio: turn()?.ratio, machine: null });
-  const { at, back = -1 } = turn(steady(12, 5)) ?? {};
+  const found = (...more: number[][]) => lastChangePoint([steady(20, 5), steady(12, 8), ...more].flat());
+  assert.deepEqual(found(), { at: 20, ratio: found()?.ratio, machine: null });
+  const { at, back = -1 } = found(steady(12, 5)) ?? {};
   assert.ok(at === 32 && back >= 0 && back < 20, `${at}, ${back}`);
-  assert.equal(turn(steady(12, 6.5))?.back, undefined);
+  assert.equal(found(steady(12, 6.5))?.back, undefined);
 });
 
 // Regression: it disappeared as soon as ten runs knew their machine's times.
 test('a change before the times of the machine were known is still found', () => {
   const values = series(mulberry32(3), [20, 5], [30, 8]);
   const times = values.map((_, i) => (i < 30 ? null : 1000));
-  const turn = lastTurn(values, times);
-  assert.ok(turn !== null && Math.abs(turn.at - 20) <= 2, JSON.stringify(turn));
+  const found = lastChangePoint(values, times);
+  assert.ok(found !== null && Math.abs(found.at - 20) <= 2, JSON.stringify(found));
 });
 
 test('histories without a change rarely have one', () => {
   const random = mulberry32(2);
   let alarms = 0;
-  for (let i = 0; i < 300; i++) if (lastTurn(series(random, [10 + (i % 30), 5])) !== null) alarms++;
+  for (let i = 0; i < 300; i++) if (lastChangePoint(series(random, [10 + (i % 30), 5])) !== null) alarms++;
   assert.ok(alarms <= 9, `${alarms} of 300: 1 % are expected`);
 });
 
@@ -58,8 +58,8 @@ test('histories of runs that are like their neighbours by half, and have no chan
   const random = mulberry32(2);
   const correlated = HISTORIES['correlated by 0.5'] as (typeof HISTORIES)[string];
   const named = Array.from({ length: 150 }, (_, i) =>
-    lastTurn(correlated(random, 40 + (i % 40)).values.map(Math.exp)),
-  ).filter((turn) => turn !== null);
+    lastChangePoint(correlated(random, 40 + (i % 40)).values.map(Math.exp)),
+  ).filter((found) => found !== null);
   assert.ok(named.length <= 0.09 * 150, `${named.length} of 150`);
 });
 
@@ -80,9 +80,9 @@ test('a history of two speeds that knows no times of its machine has about one c
 });
 
 test('a history of two speeds that knows no times of its machine shows what the test above would see', () => {
-  const blind: typeof lastTurn = (values) => {
-    const turn = lastTurn(values);
-    return turn && { at: turn.at, ratio: turn.ratio };
+  const blind: typeof lastChangePoint = (values) => {
+    const found = lastChangePoint(values);
+    return found && { at: found.at, ratio: found.ratio };
   };
   assert.ok(alarms(8, HISTORIES['two speeds in batches of five'] as (typeof HISTORIES)[string], blind) > 1);
 });
@@ -90,11 +90,11 @@ test('a history of two speeds that knows no times of its machine shows what the 
 test('of several changes the last one is named; outliers, few runs and small changes are none', () => {
   const steady = (runs: number, ms: number) =>
     Array.from({ length: runs }, (_, i) => ms * (1 + 0.01 * (i % 3)));
-  assert.equal(lastTurn([...steady(12, 5), ...steady(12, 8), ...steady(12, 3)])?.at, 24);
-  assert.equal(lastTurn([...steady(20, 5), 50, 60, ...steady(20, 5)]), null, 'two outliers');
-  assert.equal(lastTurn([...steady(3, 5), ...steady(3, 9)]), null, 'too few runs');
-  assert.equal(lastTurn([...steady(20, 5), ...steady(20, 5.1)]), null, 'a change of 2 %');
-  assert.equal(lastTurn([]), null);
+  assert.equal(lastChangePoint([...steady(12, 5), ...steady(12, 8), ...steady(12, 3)])?.at, 24);
+  assert.equal(lastChangePoint([...steady(20, 5), 50, 60, ...steady(20, 5)]), null, 'two outliers');
+  assert.equal(lastChangePoint([...steady(3, 5), ...steady(3, 9)]), null, 'too few runs');
+  assert.equal(lastChangePoint([...steady(20, 5), ...steady(20, 5.1)]), null, 'a change of 2 %');
+  assert.equal(lastChangePoint([]), null);
 });
 
 // Regression: one run of 5 s made a flat line of all others.

@@ -3,7 +3,7 @@ import jstat from 'jstat';
 import { generator } from '../random.ts';
 
 /** The first index of the new level, and its median over the median before, as measured. */
-export interface Turn {
+export interface ChangePoint {
   at: number;
   ratio: number;
   /** The same of the values that are adjusted for the machine's times. Absent: as measured, or those times are not known. */
@@ -31,7 +31,10 @@ const SEED = 20_221_109;
  * The last change of level. One that is gone once the runs are adjusted for the times of their machine is the machine's.
  * @param times how long the same work took on the machine of each run; null: not known
  */
-export function lastTurn(values: readonly number[], times: readonly (number | null)[] = []): Turn | null {
+export function lastChangePoint(
+  values: readonly number[],
+  times: readonly (number | null)[] = [],
+): ChangePoint | null {
   const known = times.slice(times.lastIndexOf(null) + 1) as number[];
   if (known.length < LEAST_VALUES) return blind(values);
   const from = values.length - known.length;
@@ -53,17 +56,17 @@ export function lastTurn(values: readonly number[], times: readonly (number | nu
  * The last change of level, of runs whose machine is not known. One that leads back to a level of before may be another machine: two
  * that take turns make such changes all the time, and a new level only once.
  */
-function blind(values: readonly number[]): Turn | null {
-  const turn = lastOf(values);
-  if (turn === null) return null;
-  const level = Math.log(jstat.median(values.slice(turn.at)));
-  const near = Math.abs(Math.log(turn.ratio)) / NEAR;
+function blind(values: readonly number[]): ChangePoint | null {
+  const found = lastOf(values);
+  if (found === null) return null;
+  const level = Math.log(jstat.median(values.slice(found.at)));
+  const near = Math.abs(Math.log(found.ratio)) / NEAR;
   const isThere = (from: number) =>
     Math.abs(Math.log(jstat.median(values.slice(from, from + LEAST))) - level) < near;
   const back = values
-    .slice(0, Math.max(0, turn.at - 2 * LEAST + 1))
+    .slice(0, Math.max(0, found.at - 2 * LEAST + 1))
     .findLastIndex((_, from) => isThere(from));
-  return { ...turn, machine: null, ...(back >= 0 && { back }) };
+  return { ...found, machine: null, ...(back >= 0 && { back }) };
 }
 
 /** Levels are the same if they are apart by a smaller part of the change. */
@@ -95,9 +98,9 @@ function adjusted(values: readonly number[], times: readonly number[]): number[]
  * with several changes is divided at the strongest one first.
  * @param measured the values before they were adjusted
  */
-function lastOf(values: readonly number[], measured = values): Turn | null {
+function lastOf(values: readonly number[], measured = values): ChangePoint | null {
   let from = 0;
-  let found: Turn | null = null;
+  let found: ChangePoint | null = null;
   while (true) {
     const at = strongest(values.slice(from));
     if (at === null) return found;
