@@ -52,7 +52,10 @@ export function listOf<T extends string>(flag: string, text: string | undefined,
   const given: readonly string[] = text?.split(',') ?? allowed;
   const wrong = given.find((one) => !allowed.includes(one as T));
   if (wrong === undefined) return allowed.filter((one) => given.includes(one));
-  const near = like(wrong, allowed);
+  const near = like(
+    wrong,
+    allowed.filter((one) => !given.includes(one)),
+  );
   throw new ConfigError(`--${flag} is "${text}"${near}; allowed: ${allowed.join(', ')}, with commas between`);
 }
 

@@ -18,7 +18,7 @@ const UNPHASED = [
 
 /** Asserts that the page has the run's verdict and account, and fits the screen. */
 export async function assertAnswers(page: Page, run: Run): Promise<void> {
-  assert.equal(await page.locator('.verdict strong').textContent(), run.verdict.result);
+  assert.equal(await page.locator('.verdict h2').textContent(), run.verdict.result);
   assert.equal(await page.locator('h1').textContent(), run.run.name);
   const first = await page.locator('.equation .value').first().textContent();
   assert.equal(first, run.account.scheduled.toLocaleString('en-US'));
