@@ -220,7 +220,7 @@ describe('the history is accessible', () => {
   test('a lasting change of p99, at 800 px', async () => {
     await writeChanged(visitor.root);
     await visitor.visit('/?script=turned', async (page) => {
-      await page.locator('.turns').waitFor();
+      await page.locator('.lasting').waitFor();
       await page.setViewportSize({ width: 800, height: 900 });
       await assertAccessible(page);
     });
