@@ -27,13 +27,13 @@ export function besideOthers(baseline: Group, other: Group, name: string): strin
   return `it may be from other work on the machine: ${work}; only repeats show how much that varies`;
 }
 
-/** Whether all values of one side are beyond all of the other, and there are enough of them. */
+/** Reports whether all values of one side are beyond all of the other, and there are enough of them. */
 export function areApart(some: readonly number[], others: readonly number[]): boolean {
   if (Math.min(some.length, others.length) < LEAST_SECONDS) return false;
   return Math.max(...some) < Math.min(...others) || Math.max(...others) < Math.min(...some);
 }
 
-/** What others took of the CPU of the generator's host in each measured second, %, as far as it is known; the run's own share is a mean. */
+/** Returns how much others took of the CPU of the generator's host in each measured second, %, where it is known. The run's own share is a mean. */
 function othersOf(run: Run): number[] {
   const { cores, shared_host } = run.environment;
   return run.steps.flatMap(({ measured, start_s, duration_s, cpu_percent }) => {

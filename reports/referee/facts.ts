@@ -153,7 +153,7 @@ export function failuresOf({ reset, lost, refused_connections }: Requests): numb
   return reset + lost + refused_connections;
 }
 
-/** What the server's record has and a tool does not report, or the reverse: `wrk: 8 of 8 failures under lost`. */
+/** Names what the server's record has and a tool does not report, or the reverse: `wrk: 8 of 8 failures under lost`. */
 function miscounts(result: Referee, reverse = false): string {
   const { connections } = result.load;
   const differing = ({ reported, requests }: RefereeRun): string | undefined => {

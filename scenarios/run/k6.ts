@@ -30,7 +30,7 @@ export function addressesOf(script: string, { INGEST_URL, ARRIVE }: NodeJS.Proce
   return ours ? ADDRESSES : {};
 }
 
-/** Whether a script can be read, as far as its path says. */
+/** Reports whether a script can be read, as far as its path says. */
 export const isThere = (script: string) => existsSync(script) && !statSync(script).isDirectory();
 
 /**

@@ -66,7 +66,7 @@ function half(values: readonly number[]): number[] {
 
 const share = (all: readonly Seen[], is: (one: Seen) => boolean) => all.filter(is).length / all.length;
 const named = ({ difference }: Seen) => ['worse', 'better'].includes(difference.word);
-/** What had a word without the rule. */
+/** Reports whether a difference has a word, or would have one without the rule. */
 const large = (one: Seen) => named(one) || /other work/.test(one.difference.why ?? '');
 
 // Regression: the rule asked of latencies only, and of pairs with other work beside one of them 38 % had a false word.

@@ -7,7 +7,7 @@ export interface Course {
   level: (second: number) => number;
   /** What a message that is due at a moment (s) waits besides, ms. */
   wait?: (due: number) => number;
-  /** What other processes take of the host's CPU in a second, as a share. Absent: it is not known. */
+  /** Other processes take this share of the host's CPU in a second. Absent: it is not known. */
   others?: (second: number) => number;
 }
 

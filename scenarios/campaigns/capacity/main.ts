@@ -40,7 +40,7 @@ const CapacityConfig = Type.Object({
 });
 type Settings = Static<typeof CapacityConfig>;
 
-/** What the search sets for each of its runs. */
+/** The search sets these for each of its runs. */
 const CHOOSES = ['RATE', 'DURATION', 'RUN_ID'];
 
 /** The settings of a run, beside those of the search. */

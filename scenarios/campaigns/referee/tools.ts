@@ -34,7 +34,7 @@ export function environment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...env, ...K6_QUIET, ...ARTILLERY_QUIET, PATH: [...folders, env.PATH].join(':') };
 }
 
-/** What a POSIX shell exits with when there is no such program: its error has a number, too. */
+/** A POSIX shell exits with this when there is no such program. Its error has a number, which is no version. */
 const NOT_FOUND = 127;
 
 /** The version that is installed; null: none is. */

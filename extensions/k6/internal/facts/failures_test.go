@@ -80,7 +80,8 @@ func TestRefusedRequestsAreSaidOnce(t *testing.T) {
 	r.Scene = &runfile.Scene{URL: "http://ingest/m"}
 	Conclude(r, "")
 	assert.Equal(t, "6,221 messages were rejected", r.Verdict.Meaning)
-	assert.Regexp(t, `^The ingest refused 6,221 of 10,500 requests \(HTTP 503: “full”\), posted to http://ingest/m\. Held `,
+	assert.Regexp(t,
+		`^The ingest refused 6,221 of 10,500 requests \(HTTP 503: “full”\), posted to http://ingest/m\. Held `,
 		r.Answer.Sentence)
 	assert.Equal(t, 1, strings.Count(r.Answer.Sentence, "6,221"), r.Answer.Sentence)
 	assert.Empty(t, r.Facts.Reasons)

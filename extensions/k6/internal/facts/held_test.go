@@ -131,8 +131,8 @@ func TestTheFailureComesFirst(t *testing.T) {
 	assert.NotContains(t, r.Answer.Sentence, "78,751", "the line above has it")
 	assert.NotContains(t, r.Answer.Sentence, "4.25")
 	Conclude(r, "The backlog drained in 3 s.")
-	assert.Regexp(t, `^The ingest refused .* The backlog drained in 3 s\. Latencies are those of the 10,549 `, r.Answer.Sentence,
-		"of a script's answer too")
+	assert.Regexp(t, `^The ingest refused .* The backlog drained in 3 s\. Latencies are those of the 10,549 `,
+		r.Answer.Sentence, "of a script's answer too")
 
 	allowed := golden(t, "passing")
 	allowed.Account.Lost, allowed.Account.Arrived = 5, allowed.Account.Arrived-5

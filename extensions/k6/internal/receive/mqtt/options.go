@@ -45,7 +45,8 @@ var mqttVersions = map[string]int{"3.1.1": 4, "5": 5}
 func (o *Options) Check(p *profile.Profile) error {
 	if o.URL == "" {
 		return errors.New("mqtt.url (MQTT_URL) is not set, and nothing else says where messages arrive; allowed: " +
-			"mqtt://host:port; arrive in a pipeline file, ARRIVE, or the option webhook, websocket, sse, arrived, answers or queue")
+			"mqtt://host:port; arrive in a pipeline file, ARRIVE, or the option webhook, websocket, sse, arrived, answers " +
+			"or queue")
 	}
 	if _, err := mqtt.ParseAddress(o.URL); err != nil {
 		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
